@@ -45,8 +45,8 @@ const maxRetained = 8
 // backlogEntry holds the pending notifications for one key.
 type backlogEntry[T client.Object] struct {
 	key Key
-	// gone is the last state of an object whose deletion is reported first, or nil.
-	gone *state[T]
+	// deleted is the last state of an object whose deletion is reported first, or nil.
+	deleted *state[T]
 	// vanished holds the last states, or traces, of objects of the key that were created and deleted meanwhile, for a
 	// VanishHandler.
 	vanished []*state[T]
@@ -97,17 +97,17 @@ func (b *backlog[T]) delete(n notice[T]) {
 	u.old, u.new, u.initial = nil, nil, false
 	switch {
 	case !neverNotified:
-		u.gone, u.unknown = n.old, n.flag
+		u.deleted, u.unknown = n.old, n.flag
 	case b.reportVanished:
 		b.vanish(u, n.old)
-	case u.gone == nil:
+	case u.deleted == nil:
 		b.drop(u)
 	}
 }
 
 // vanish records an object that was created and deleted without a notice, for a VanishHandler.
 func (b *backlog[T]) vanish(u *backlogEntry[T], s *state[T]) {
-	otherwiseEmpty := u.gone == nil && u.new == nil && len(u.vanished) == 0
+	otherwiseEmpty := u.deleted == nil && u.new == nil && len(u.vanished) == 0
 	if b.vanished >= maxTraces {
 		b.lost++
 		if otherwiseEmpty {
@@ -154,8 +154,8 @@ func (b *backlog[T]) push(u *backlogEntry[T]) {
 	b.last = u
 }
 
-// take removes and returns the first entry; nil if there is none.
-func (b *backlog[T]) take() *backlogEntry[T] {
+// dequeue removes and returns the first entry; nil if there is none.
+func (b *backlog[T]) dequeue() *backlogEntry[T] {
 	u := b.first
 	if u != nil {
 		b.drop(u)

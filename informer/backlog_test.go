@@ -17,23 +17,24 @@ import (
 
 type heldMap = *state[*corev1.ConfigMap]
 
-// tell adds notices to a backlog and returns the notifications that it yields: +a1 is an addition, ~a1,2 an update from
-// one revision to another, ?a1 a resync, -a1 a deletion, synced the end of the list. The word take removes one entry.
-func tell(script string) []string { return tellOf(script, false) }
+// coalesce adds notices to a backlog and returns the notifications that it yields: +a1 is an addition, ~a1,2 an update
+// from one revision to another, ?a1 a resync, -a1 a deletion, synced the end of the list. The word dequeue removes one
+// entry.
+func coalesce(script string) []string { return coalesceFor(script, false) }
 
-// tellOf is like tell for a VanishHandler, if thorough is set. !a1 is the deletion of an object that was never
+// coalesceFor is like coalesce, for a VanishHandler if vanish is set. !a1 is the deletion of an object that was never
 // reported.
-func tellOf(script string, thorough bool) []string {
-	b := backlog[*corev1.ConfigMap]{reportVanished: thorough}
+func coalesceFor(script string, vanish bool) []string {
+	b := backlog[*corev1.ConfigMap]{reportVanished: vanish}
 	var out []string
 	for _, word := range strings.Fields(script) {
-		if word == "take" {
-			out = append(out, outcome(b.take())...)
+		if word == "dequeue" {
+			out = append(out, outcome(b.dequeue())...)
 			continue
 		}
 		b.add(noticeOf(word))
 	}
-	for u := b.take(); u != nil; u = b.take() {
+	for u := b.dequeue(); u != nil; u = b.dequeue() {
 		out = append(out, outcome(u)...)
 	}
 	return out
@@ -54,13 +55,13 @@ func noticeOf(word string) notice[*corev1.ConfigMap] {
 	return notice[*corev1.ConfigMap]{kind: noticeSynced}
 }
 
-// outcome returns the notifications of an entry, in the words of tell.
+// outcome returns the notifications of an entry, in the words of coalesce.
 func outcome(u *backlogEntry[*corev1.ConfigMap]) (words []string) {
 	if u.synced {
 		return []string{"synced"}
 	}
-	if u.gone != nil {
-		words = append(words, fmt.Sprintf("-%s%d", u.key.Name, u.gone.revision))
+	if u.deleted != nil {
+		words = append(words, fmt.Sprintf("-%s%d", u.key.Name, u.deleted.revision))
 	}
 	for _, s := range u.vanished {
 		words = append(words, fmt.Sprintf("!%s%d", u.key.Name, s.revision))
@@ -84,19 +85,19 @@ func TestBacklogIsCoalescedPerObject(t *testing.T) {
 		{"updates are one, from the first state to the last", "~a1,2 ~a2,3 ~a3,4", "~a1,4"},
 		{"an addition that was updated is an addition", "+a1 ~a1,2", "+a2"},
 		{"a created and deleted object is not reported", "+a1 -a2 +b3", "+b3"},
-		{"what was updated and went is gone", "~a1,2 -a3", "-a3"},
-		{"what went and came back is told as both", "-a1 +a2 ~a2,3", "-a1 +a3"},
-		{"what came back and went again is gone", "-a1 +a2 -a3 +a4 -a5", "-a1"},
+		{"an updated and deleted object is deleted", "~a1,2 -a3", "-a3"},
+		{"a deleted and recreated object is reported as both", "-a1 +a2 ~a2,3", "-a1 +a3"},
+		{"an object that is deleted again is deleted once", "-a1 +a2 -a3 +a4 -a5", "-a1"},
 		{"a resync does not displace a change", "~a1,2 ?a2", "~a1,2"},
 		{"a resync does not displace an addition", "+a1 ?a1", "+a1"},
 		{"a change displaces a resync", "?a1 ~a1,2", "~a1,2"},
 		{"a deletion displaces a resync", "?a1 -a2", "-a2"},
 		{"resyncs are one", "?a1 ?a1", "?a1"},
-		{"what was taken is told", "+a1 take ~a1,2 -a3", "+a1 -a3"},
-		{"the end of the list keeps its place", "+a1 synced +b2 ~a1,3", "+a3 synced +b2"},
-		{"the end of the list stays although what was before it went", "+a1 synced -a2", "synced"},
+		{"a dequeued notification is not coalesced", "+a1 dequeue ~a1,2 -a3", "+a1 -a3"},
+		{"the end of the list keeps its position", "+a1 synced +b2 ~a1,3", "+a3 synced +b2"},
+		{"the end of the list stays if the objects before it are deleted", "+a1 synced -a2", "synced"},
 	} {
-		if got := strings.Join(tell(test.script), " "); got != test.want {
+		if got := strings.Join(coalesce(test.script), " "); got != test.want {
 			t.Errorf("%s: %s\ngot  %s\nwant %s", test.name, test.script, got, test.want)
 		}
 	}
@@ -107,10 +108,10 @@ func TestVanishHandlersAreNotifiedOfDeletedObjects(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"a created and deleted object is reported as vanished", "+a1 -a2 +b3", "!a2 +b3"},
 		{"in the order of its key", "-a1 +a2 -a3 +a4 -a5 +a6", "-a1 !a3 !a5 +a6"},
-		{"what went is told once", "+a1 take -a2", "+a1 -a2"},
-		{"an update of what came is not lost with it", "+a1 ~a1,2 -a3 +a4 ~a4,5", "!a3 +a5"},
+		{"a deletion is reported once", "+a1 dequeue -a2", "+a1 -a2"},
+		{"an update of a recreated object is not lost", "+a1 ~a1,2 -a3 +a4 ~a4,5", "!a3 +a5"},
 	} {
-		if got := strings.Join(tellOf(test.script, true), " "); got != test.want {
+		if got := strings.Join(coalesceFor(test.script, true), " "); got != test.want {
 			t.Errorf("%s: %s\ngot  %s\nwant %s", test.name, test.script, got, test.want)
 		}
 	}
@@ -136,7 +137,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	} {
 		b := vanishing(100_000, name)
 		next, states := 0, 0
-		for u := b.take(); u != nil; u = b.take() {
+		for u := b.dequeue(); u != nil; u = b.dequeue() {
 			for _, s := range u.vanished {
 				if want := fmt.Sprint(name(next), " u-", next, " ", next+1); fmt.Sprint(s.key.Name, " ", s.uid(), " ",
 					s.revision) != want {
@@ -155,17 +156,17 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	}
 }
 
-// thorough is a VanishHandler that does nothing.
-type thorough struct {
+// vanishHandler is a VanishHandler that does nothing.
+type vanishHandler struct {
 	HandlerFuncs[*corev1.ConfigMap]
 }
 
-func (thorough) OnVanish(*corev1.ConfigMap, bool) {}
+func (vanishHandler) OnVanish(*corev1.ConfigMap, bool) {}
 
 func TestPendingDeletedObjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	l := newListener[*corev1.ConfigMap](thorough{}, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	l := newListener[*corev1.ConfigMap](vanishHandler{}, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	l.waiting = *vanishing(maxTraces-100, func(n int) string { return fmt.Sprint("a-", n) })
 	for n := range 200 {
 		s := configMap(fmt.Sprint("b", n+1))
@@ -189,51 +190,51 @@ func TestBacklogConverges(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var b backlog[*corev1.ConfigMap]
-		truth, belief := map[Key]heldMap{}, map[Key]heldMap{}
+		current, reported := map[Key]heldMap{}, map[Key]heldMap{}
 		listen := func(u *backlogEntry[*corev1.ConfigMap]) {
-			if u.gone != nil {
-				if belief[u.key] == nil {
+			if u.deleted != nil {
+				if reported[u.key] == nil {
 					t.Fatalf("seed %d: got the deletion of %s, whose addition was not reported", seed, u.key)
 				}
-				delete(belief, u.key)
+				delete(reported, u.key)
 			}
 			if u.new != nil {
-				if belief[u.key] != u.old {
+				if reported[u.key] != u.old {
 					t.Fatalf("seed %d: got an update of %s whose old state was not reported", seed, u.key)
 				}
-				belief[u.key] = u.new
+				reported[u.key] = u.new
 			}
 		}
 		for revision := object.Revision(1); revision < 500; revision++ {
 			s := configMap(fmt.Sprint(string(rune('a'+random.IntN(5))), revision))
-			old := truth[s.key]
+			old := current[s.key]
 			switch {
 			case random.IntN(4) == 0:
-				if u := b.take(); u != nil {
+				if u := b.dequeue(); u != nil {
 					listen(u)
 				}
 			case old == nil:
-				truth[s.key] = s
+				current[s.key] = s
 				b.add(notice[*corev1.ConfigMap]{kind: noticeAdd, new: s})
 			case random.IntN(3) == 0:
-				delete(truth, s.key)
+				delete(current, s.key)
 				b.add(notice[*corev1.ConfigMap]{kind: noticeDelete, old: old})
 			case random.IntN(3) == 0:
 				b.add(notice[*corev1.ConfigMap]{kind: noticeSync, new: old})
 			default:
-				truth[s.key] = s
+				current[s.key] = s
 				b.add(notice[*corev1.ConfigMap]{kind: noticeUpdate, old: old, new: s})
 			}
 			if b.length > 5 || len(b.byKey) != b.length {
 				t.Fatalf("seed %d: got %d entries for 5 objects, %d by key", seed, b.length, len(b.byKey))
 			}
 		}
-		for u := b.take(); u != nil; u = b.take() {
+		for u := b.dequeue(); u != nil; u = b.dequeue() {
 			listen(u)
 		}
-		if !maps.Equal(truth, belief) {
-			t.Fatalf("seed %d: the notifications add up to %v, want %v", seed, slices.Collect(maps.Keys(belief)),
-				slices.Collect(maps.Keys(truth)))
+		if !maps.Equal(current, reported) {
+			t.Fatalf("seed %d: the notifications add up to %v, want %v", seed, slices.Collect(maps.Keys(reported)),
+				slices.Collect(maps.Keys(current)))
 		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 // backoff computes waits after failures: each doubles the previous one, and is reduced by up to half at
 // random, so that the clients of a restarted server do not return all at once.
 type backoff struct {
-	first, most time.Duration
-	current     time.Duration
+	first, longest time.Duration
+	current        time.Duration
 }
 
 // next returns the wait after another failure.
 func (b *backoff) next() time.Duration {
-	b.current = min(max(b.first, 2*b.current), b.most)
+	b.current = min(max(b.first, 2*b.current), b.longest)
 	return b.current/2 + rand.N(b.current/2+1)
 }
 

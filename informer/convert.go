@@ -19,9 +19,9 @@ type converter[T client.Object] struct {
 	version schema.GroupVersion
 	// decode is Options.Decode.
 	decode func(by object.Codec, o *object.Object) (T, error)
-	// own requests objects that share no memory with the source or each other, because the informer may
+	// unshared requests objects that share no memory with the source or each other, because the informer may
 	// change them.
-	own bool
+	unshared bool
 	// reads is set once a decoded object was not of type T, so that the JSON of all must be decoded.
 	reads atomic.Bool
 }
@@ -34,7 +34,7 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if wire.Untyped(by) {
 		return wire.ReadObject[T](o)
 	}
-	if onlyMetadata[T]() && c.has(o) {
+	if onlyMetadata[T]() && c.hasVersion(o) {
 		obj, err := metadataOf(o)
 		if err != nil {
 			return *new(T), err
@@ -46,8 +46,8 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 		if err != nil {
 			return *new(T), err
 		}
-		other := decoded.GetObjectKind().GroupVersionKind().GroupVersion()
-		if obj, ok := decoded.(T); ok && (other == c.version || other.Empty()) {
+		version := decoded.GetObjectKind().GroupVersionKind().GroupVersion()
+		if obj, ok := decoded.(T); ok && (version == c.version || version.Empty()) {
 			return obj, nil
 		}
 		c.reads.Store(true)
@@ -63,8 +63,8 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	return obj, nil
 }
 
-// has reports whether an object is encoded in the requested version. Metadata may differ between versions.
-func (c *converter[T]) has(o *object.Object) bool {
+// hasVersion reports whether an object is encoded in the requested version. Metadata may differ between versions.
+func (c *converter[T]) hasVersion(o *object.Object) bool {
 	return !o.IsReady() && o.Form().APIVersion == c.version.String()
 }
 
@@ -85,7 +85,7 @@ func metadataOf(o *object.Object) (*metav1.PartialObjectMetadata, error) {
 
 // decoded returns an object as the source's codec decodes it.
 func (c *converter[T]) decoded(by object.Codec, o *object.Object) (runtime.Object, error) {
-	if c.own {
+	if c.unshared {
 		return o.Decode(by)
 	}
 	return o.Decoded(by)

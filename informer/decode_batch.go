@@ -18,8 +18,8 @@ func (r *reader[T]) decodeBatch(batch []*pending[T]) {
 	for _, p := range batch {
 		for n, d := range p.deltas {
 			// a deletion was inferred from a state that is pending itself
-			twice := n > 0 && p.deltas[n-1].state == d.state
-			if d.state.encoded != nil && !twice && d.state.encoded.result.Load() == nil {
+			duplicate := n > 0 && p.deltas[n-1].state == d.state
+			if d.state.encoded != nil && !duplicate && d.state.encoded.result.Load() == nil {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == deltaReplaced
 			}
@@ -40,11 +40,11 @@ func (r *reader[T]) decodeAll(states []*state[T], helpers int) {
 	var next atomic.Int64
 	work := func() {
 		for {
-			to := int(next.Add(decodeChunk))
-			if to-decodeChunk >= len(states) {
+			end := int(next.Add(decodeChunk))
+			if end-decodeChunk >= len(states) {
 				return
 			}
-			for _, s := range states[to-decodeChunk : min(to, len(states))] {
+			for _, s := range states[end-decodeChunk : min(end, len(states))] {
 				r.decodeState(s)
 			}
 		}

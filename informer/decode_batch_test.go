@@ -15,20 +15,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// mute is a source that never answers. The test itself fills the FIFO.
-type mute struct{ client.Source }
+// silentSource is a source that never answers. The test itself fills the FIFO.
+type silentSource struct{ client.Source }
 
-func (mute) List(ctx context.Context, _ schema.GroupVersionResource, _ client.Options) (client.List, error) {
+func (silentSource) List(ctx context.Context, _ schema.GroupVersionResource, _ client.Options) (client.List, error) {
 	<-ctx.Done()
 	return client.List{}, ctx.Err()
 }
 
-// handFed is an informer whose FIFO the test fills. Revisions 13 and 113 of an object cannot be decoded, and object "b"
-// is decoded as "other".
-type handFed struct{ *Informer[*corev1.Pod] }
+// manualInformer is an informer whose FIFO the test fills. Revisions 13 and 113 of an object cannot be decoded, and
+// object "b" is decoded as "other".
+type manualInformer struct{ *Informer[*corev1.Pod] }
 
-func newHandFed(lazy bool) handFed {
-	return handFed{New[*corev1.Pod](mute{}, schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+func newManualInformer(lazy bool) manualInformer {
+	return manualInformer{New[*corev1.Pod](silentSource{}, schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 		Options[*corev1.Pod]{
 			Lazy: lazy, Log: quietly(),
 			Decode: func(_ object.Codec, o *object.Object) (*corev1.Pod, error) {
@@ -45,7 +45,7 @@ func newHandFed(lazy bool) handFed {
 }
 
 // state is an undecoded state of an object.
-func (h handFed) state(name string, uid types.UID, at object.Revision) *state[*corev1.Pod] {
+func (h manualInformer) state(name string, uid types.UID, at object.Revision) *state[*corev1.Pod] {
 	key := object.KeyOf(schema.GroupResource{Resource: "pods"}, "", name)
 	o := object.New(object.Header{Key: key, UID: uid}, nil, object.Encoding{})
 	o.Revision = at
@@ -53,16 +53,16 @@ func (h handFed) state(name string, uid types.UID, at object.Revision) *state[*c
 }
 
 // event enqueues an event of a watch.
-func (h handFed) event(t deltaType, name string, uid types.UID, at object.Revision) {
+func (h manualInformer) event(t deltaType, name string, uid types.UID, at object.Revision) {
 	h.fifo.add([]delta[*corev1.Pod]{{Type: t, state: h.state(name, uid, at)}}, at)
 }
 
 // pop applies the enqueued changes to the cache.
-func (h handFed) pop() { h.fifo.pop(h.process) }
+func (h manualInformer) pop() { h.fifo.pop(h.process) }
 
 func TestDeletedObjectWithPendingChangeIsDecodedOnce(t *testing.T) {
 	t.Parallel()
-	h := newHandFed(false)
+	h := newManualInformer(false)
 	h.event(deltaAdded, "a", "1", 10)
 	h.fifo.replace(nil, true, 20)
 	h.pop()
@@ -79,37 +79,37 @@ func TestDeletedObjectWithPendingChangeIsDecodedOnce(t *testing.T) {
 
 // happening is a sequence of changes, and the state of object a in the cache afterwards.
 type happening struct {
-	happens func(h handFed)
+	happens func(h manualInformer)
 	want    string
 }
 
 // restorations begin with object a at revision 100 in the cache, value old.
 var restorations = map[string]happening{
-	"the same revision again": {func(h handFed) {
+	"the same revision again": {func(h manualInformer) {
 		h.list(95, h.state("a", "old", 100))
 		h.pop()
 	}, "old@100 restored"},
-	"and once more": {func(h handFed) {
+	"and once more": {func(h manualInformer) {
 		h.list(95, h.state("a", "old", 90))
 		h.event(deltaUpdated, "a", "old", 100)
 		h.pop()
 	}, "old@100 restored"},
-	"lower, and changed since": {func(h handFed) {
+	"lower, and changed since": {func(h manualInformer) {
 		h.list(50, h.state("a", "old", 40))
 		h.event(deltaUpdated, "a", "old", 60)
 		h.pop()
 	}, "old@60 restored"},
-	"gone, and created since": {func(h handFed) {
+	"gone, and created since": {func(h manualInformer) {
 		h.list(50)
 		h.event(deltaAdded, "a", "new", 60)
 		h.pop()
 	}, "new@60 restored"},
-	"lower, and before that it was created": {func(h handFed) {
+	"lower, and before that it was created": {func(h manualInformer) {
 		h.event(deltaAdded, "a", "new", 120)
 		h.list(50, h.state("a", "old", 40))
 		h.pop()
 	}, "old@40 restored"},
-	"not restored: what was seen is not told again": {func(h handFed) {
+	"not restored: what was seen is not told again": {func(h manualInformer) {
 		h.list(105, h.state("a", "old", 100))
 		h.pop()
 	}, "old@100"},
@@ -120,7 +120,7 @@ func TestListOfRestoredServerReplacesCache(t *testing.T) {
 	t.Parallel()
 	for name, test := range restorations {
 
-		h := newHandFed(false)
+		h := newManualInformer(false)
 		first := h.state("a", "old", 100)
 		h.list(100, first)
 		h.pop()
@@ -139,14 +139,14 @@ func TestListOfRestoredServerReplacesCache(t *testing.T) {
 }
 
 // list enqueues the result of a list.
-func (h handFed) list(at object.Revision, states ...*state[*corev1.Pod]) {
+func (h manualInformer) list(at object.Revision, states ...*state[*corev1.Pod]) {
 	h.fifo.replace(states, true, at)
 }
 
 func TestObjectDecodedAsAnotherIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
-		h := newHandFed(lazy)
+		h := newManualInformer(lazy)
 		h.list(100, h.state("b", "1", 100), h.state("c", "2", 100))
 		h.pop()
 		if list := h.indexer.List(); len(list) != 1 || list[0].Name != "c" || h.Unreadable() != 1 {
@@ -163,7 +163,7 @@ func TestObjectDecodedAsAnotherIsAnError(t *testing.T) {
 // A revision that cannot be decoded counts as reached: the cache will never have it, and its writer must continue.
 func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 	t.Parallel()
-	h := newHandFed(false)
+	h := newManualInformer(false)
 	a := Key{Name: "a"}
 	reached := func(revision object.Revision) bool { reached, _ := h.hasReached(a, revision); return reached }
 	h.event(deltaAdded, "a", "1", 12)
@@ -196,31 +196,36 @@ func TestWaitForRevisionIncludesUndecodableRevisions(t *testing.T) {
 
 // misreadings begin with object a of uid 1 at revision 13, which cannot be decoded.
 var misreadings = map[string]happening{
-	"it is deleted": {func(h handFed) { h.event(deltaDeleted, "a", "1", 20) }, "gone"},
-	"deleted with a state that cannot be decoded": {func(h handFed) { h.event(deltaDeleted, "a", "1", 13) }, "gone"},
-	"the deletion of an older one comes late": {func(h handFed) {
+	"it is deleted": {func(h manualInformer) { h.event(deltaDeleted, "a", "1", 20) }, "gone"},
+	"deleted with a state that cannot be decoded": {func(h manualInformer) {
+		h.event(deltaDeleted, "a", "1", 13)
+	}, "gone"},
+	"the deletion of an older one comes late": {func(h manualInformer) {
 		h.event(deltaDeleted, "a", "0", 12)
 	}, "unreadable 1"},
-	"it can be read again": {func(h handFed) { h.event(deltaUpdated, "a", "1", 14) }, "14"},
-	"deleted, and replaced by one that cannot be decoded": {func(h handFed) {
+	"it can be read again": {func(h manualInformer) { h.event(deltaUpdated, "a", "1", 14) }, "14"},
+	"deleted, and replaced by one that cannot be decoded": {func(h manualInformer) {
 		h.event(deltaDeleted, "a", "1", 20)
 		h.event(deltaAdded, "a", "2", 113)
 	}, "unreadable 2"},
-	"a list lacks it":                   {func(h handFed) { h.list(20) }, "gone"},
-	"a list that is not whole lacks it": {func(h handFed) { h.fifo.replace(nil, false, 20) }, "unreadable 1"},
-	"a list has it as it was":           {func(h handFed) { h.list(20, h.state("a", "1", 13)) }, "unreadable 1"},
-	"it changes, and a list lacks it":   {func(h handFed) { h.event(deltaUpdated, "a", "1", 13); h.list(20) }, "gone"},
-	"one that could be read is gone unseen, and another has its name": {func(h handFed) {
+	"a list lacks it":                   {func(h manualInformer) { h.list(20) }, "gone"},
+	"a list that is not whole lacks it": {func(h manualInformer) { h.fifo.replace(nil, false, 20) }, "unreadable 1"},
+	"a list has it as it was":           {func(h manualInformer) { h.list(20, h.state("a", "1", 13)) }, "unreadable 1"},
+	"it changes, and a list lacks it": {func(h manualInformer) {
+		h.event(deltaUpdated, "a", "1", 13)
+		h.list(20)
+	}, "gone"},
+	"one that could be read is gone unseen, and another has its name": {func(h manualInformer) {
 		h.event(deltaUpdated, "a", "1", 14)
 		h.pop()
 		h.list(213, h.state("a", "2", 213))
 	}, "unreadable 2"},
-	"another that could not be read either comes late": {func(h handFed) {
+	"another that could not be read either comes late": {func(h manualInformer) {
 		h.list(213, h.state("a", "2", 213))
 		h.pop()
 		h.event(deltaUpdated, "a", "1", 113)
 	}, "unreadable 2"},
-	"it can be read, and cannot before anybody looks": {func(h handFed) {
+	"it can be read, and cannot before anybody looks": {func(h manualInformer) {
 		h.event(deltaUpdated, "a", "1", 14)
 		h.pop()
 		h.event(deltaUpdated, "a", "1", 113)
@@ -232,7 +237,7 @@ func TestUndecodableObjectsAreTrackedWhileStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range misreadings {
 
-		h := newHandFed(false)
+		h := newManualInformer(false)
 		h.list(13, h.state("a", "1", 13))
 		h.pop()
 		test.happens(h)

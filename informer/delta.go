@@ -88,9 +88,9 @@ func (f *deltaFIFO[T]) add(changes []delta[T], upTo object.Revision) {
 	f.ready.Signal()
 }
 
-// replace enqueues a list, the state at a revision. If whole is set, the list is complete, and replace enqueues
-// deletions of the known objects that are not in it.
-func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision) {
+// replace enqueues a list, the state at a revision. If complete is set, replace also enqueues deletions
+// of the known objects that are not in the list.
+func (f *deltaFIFO[T]) replace(list []*state[T], complete bool, at object.Revision) {
 	f.processing.Lock()
 	defer f.processing.Unlock()
 	f.mu.Lock()
@@ -101,7 +101,7 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 		listed[s.key] = struct{}{}
 		f.put(delta[T]{Type: deltaReplaced, state: s, restored: restored})
 	}
-	if whole {
+	if complete {
 		for _, s := range f.unlisted(listed) {
 			f.put(delta[T]{Type: deltaDeleted, state: s, unknown: true})
 		}
@@ -116,20 +116,20 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 
 // unlisted returns the last known states of the objects that a list lacks.
 func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
-	var gone []*state[T]
+	var missing []*state[T]
 	for key, p := range f.byKey {
 		last := p.deltas[len(p.deltas)-1]
-		if _, there := listed[key]; !there && last.Type != deltaDeleted {
-			gone = append(gone, last.state)
+		if _, found := listed[key]; !found && last.Type != deltaDeleted {
+			missing = append(missing, last.state)
 		}
 	}
 	for _, s := range append(f.cached.unreadableStates(), f.cached.snapshot()...) {
-		_, there := listed[s.key]
-		if _, queued := f.byKey[s.key]; !there && !queued {
-			gone = append(gone, s)
+		_, found := listed[s.key]
+		if _, queued := f.byKey[s.key]; !found && !queued {
+			missing = append(missing, s)
 		}
 	}
-	return sorted(gone)
+	return sorted(missing)
 }
 
 // sorted sorts states by key.
@@ -270,12 +270,12 @@ func (f *deltaFIFO[T]) wait(ctx context.Context, done object.Revision) bool {
 func (f *deltaFIFO[T]) pop(process processor[T]) object.Revision {
 	f.processing.Lock()
 	defer f.processing.Unlock()
-	batch, upTo := f.take()
+	batch, upTo := f.takeBatch()
 	process(batch, upTo)
 	return upTo
 }
 
-func (f *deltaFIFO[T]) take() ([]*pending[T], object.Revision) {
+func (f *deltaFIFO[T]) takeBatch() ([]*pending[T], object.Revision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	batch := f.order

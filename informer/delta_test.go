@@ -128,20 +128,20 @@ func TestChangesAreAddedDuringBatch(t *testing.T) {
 	f := newDeltaFIFO(cached)
 	f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: configMap("a1")},
 		{Type: deltaAdded, state: configMap("b2")}}, 2)
-	inside, open := make(chan struct{}), make(chan struct{})
+	called, release := make(chan struct{}), make(chan struct{})
 	replaced := make(chan struct{})
 	go func() {
-		<-inside
+		<-called
 		f.add([]delta[*corev1.ConfigMap]{{Type: deltaUpdated, state: configMap("a3")}}, 3)
 		go func() {
 			f.replace([]*state[*corev1.ConfigMap]{configMap("a3"), configMap("c4")}, true, 4)
 			close(replaced)
 		}()
-		close(open)
+		close(release)
 	}()
 	f.pop(func(batch []*pending[*corev1.ConfigMap], upTo object.Revision) {
-		close(inside)
-		<-open
+		close(called)
+		<-release
 		for _, p := range batch {
 			cached.put(p.deltas[0].state)
 		}
@@ -173,15 +173,15 @@ func named(uid string, revision int) *state[*corev1.ConfigMap] {
 	return s
 }
 
-// gone returns the deltas of many objects of one name, each of which was created and deleted.
-func gone(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
+// deletions returns the deltas of many objects of one name, each of which was created and deleted.
+func deletions(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, log))
 	for n := range times {
 		uid := fmt.Sprint("u-", n)
 		f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: named(uid, 2*n+1)},
 			{Type: deltaDeleted, state: named(uid, 2*n+2)}}, 0)
 	}
-	batch, _ := f.take()
+	batch, _ := f.takeBatch()
 	return batch[0].deltas
 }
 
@@ -189,7 +189,7 @@ func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 	t.Parallel()
 	states := 0
 	next := 0
-	for _, d := range gone(100_000, slog.Default()) {
+	for _, d := range deletions(100_000, slog.Default()) {
 		if !d.vanished {
 			states++
 		}
@@ -210,7 +210,7 @@ func TestShortLivedObjectsRetainFewStates(t *testing.T) {
 func TestDroppedNotificationsAreLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	deltas := gone(maxTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
+	deltas := deletions(maxTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
 	if len(deltas) > maxTraces+maxDeltas || deltas[len(deltas)-1].Type != deltaDeleted {
 		t.Errorf("got %d deltas, the last %s", len(deltas), deltas[len(deltas)-1].Type)
 	}
@@ -224,7 +224,7 @@ func TestListReportsReplacedObject(t *testing.T) {
 	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, slog.Default()))
 	f.add([]delta[*corev1.ConfigMap]{{Type: deltaAdded, state: named("first", 1)}}, 1)
 	f.replace([]*state[*corev1.ConfigMap]{named("second", 3)}, true, 3)
-	batch, _ := f.take()
+	batch, _ := f.takeBatch()
 	if got, want := describe(batch[0].key, batch[0].deltas), "a Added@1 Deleted@1? Replaced@3"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -76,7 +76,7 @@ func appendFields(found []string, path string, a, b map[string]any) []string {
 }
 
 func field(fields map[string]any, name string) any {
-	if value, there := fields[name]; there {
+	if value, found := fields[name]; found {
 		return value
 	}
 	return absent{}

@@ -51,19 +51,19 @@ func TestDocumentLinksAreValid(t *testing.T) {
 	t.Parallel()
 	text := regexp.MustCompile("`[^`\n]*`|(?m)^    .*$").ReplaceAllString(read(t, page), "") // code links nowhere
 	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1)
-	pictures := map[string]bool{}
+	shown := map[string]bool{}
 	for _, link := range links {
 		file := filepath.Join(filepath.Dir(page), link[1])
 		if filepath.Ext(file) == ".svg" {
-			pictures[file] = true
+			shown[file] = true
 			readXML(t, file)
 		} else if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
 	}
 	drawn, err := filepath.Glob("../docs/informer-*.svg")
-	if err != nil || len(drawn) == 0 || len(drawn) != len(pictures) {
-		t.Errorf("got %d pictures (%v), but %s shows %d", len(drawn), err, page, len(pictures))
+	if err != nil || len(drawn) == 0 || len(drawn) != len(shown) {
+		t.Errorf("got %d pictures (%v), but %s shows %d", len(drawn), err, page, len(shown))
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// take enqueues the events of a watch in the FIFO. After an error, the reflector must list again.
-func (r *reflector[T]) take(events []client.Event) error {
+// enqueue enqueues the events of a watch in the FIFO. After an error, the reflector must list again.
+func (r *reflector[T]) enqueue(events []client.Event) error {
 	var lost error
 	changes := make([]delta[T], 0, len(events))
 	for _, event := range events {

@@ -78,7 +78,7 @@ func TestDroppedInformerStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		informer.Drop[*corev1.ConfigMap](f, configmaps)
-		informer.Drop[*corev1.ConfigMap](f, configmaps) // which is no more
+		informer.Drop[*corev1.ConfigMap](f, configmaps) // has no effect
 		synctest.Wait()
 		p.put("b", "1")
 		after := informer.For[*corev1.ConfigMap](f, configmaps)
@@ -101,8 +101,8 @@ func TestMetadataInformerRequestsMetadata(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 		<-informer.For[*corev1.ConfigMap](f, configmaps).Synced()
-		if len(p.asked) != 2 || !p.asked[0].MetadataOnly || p.asked[1].MetadataOnly {
-			t.Errorf("the source received the request %+v", p.asked)
+		if len(p.listOptions) != 2 || !p.listOptions[0].MetadataOnly || p.listOptions[1].MetadataOnly {
+			t.Errorf("the source received the request %+v", p.listOptions)
 		}
 	})
 }
@@ -236,27 +236,27 @@ func TestMetrics(t *testing.T) {
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
 		maps := informer.For[*corev1.ConfigMap](f, configmaps)
 		<-maps.Synced()
-		g := newGate()
+		g := newBlockingHandler()
 		registration := maps.AddHandler(g)
 		<-registration.Synced()
 		for _, name := range []string{"a", "b", "c"} {
 			p.put(name, "1")
 		}
 		synctest.Wait()
-		waiting, told := "informer_handler_waiting_objects handler=the gate",
-			"informer_handler_notices_total handler=the gate"
+		waiting, notices := "informer_handler_waiting_objects handler=the blocking handler",
+			"informer_handler_notices_total handler=the blocking handler"
 		rest := " resource=configmaps scope=* type=*v1.ConfigMap version=v1"
 		got := gathered(t, f)
 		// The handler blocks at the first object after the end of the list.
-		if got[waiting+rest] != 2 || got[told+rest] != 2 || got["informer_objects"+rest] != 3 ||
+		if got[waiting+rest] != 2 || got[notices+rest] != 2 || got["informer_objects"+rest] != 3 ||
 			got["informer_synced"+rest] != 1 ||
 			got["informer_store_resource_version"+rest] != float64(p.revision) {
 			t.Errorf("got %v", got)
 		}
-		close(g.open)
+		close(g.release)
 		synctest.Wait()
-		if got := gathered(t, f); got[waiting+rest] != 0 || got[told+rest] != 4 ||
-			got["informer_handler_panics_total handler=the gate"+rest] != 0 {
+		if got := gathered(t, f); got[waiting+rest] != 0 || got[notices+rest] != 4 ||
+			got["informer_handler_panics_total handler=the blocking handler"+rest] != 0 {
 			t.Errorf("got %v", got)
 		}
 	})

@@ -19,10 +19,10 @@ type faulty struct {
 	fault fault
 	at    int
 
-	mu     sync.Mutex
-	events int
-	begun  bool
-	after  int // how many requests were answered after the fault began
+	mu       sync.Mutex
+	events   int
+	injected bool
+	after    int // how many requests were answered after the fault began
 }
 
 // fault changes the stream at an event and the responses to later requests. Either function may be nil.
@@ -95,12 +95,12 @@ var connectionFaults = map[string]fault{
 		if n >= 3 {
 			return nil
 		}
-		return refused
+		return connectionRefused
 	}},
 }
 
-// refused stands for a connection that cannot be established.
-var refused = &http.Response{}
+// connectionRefused stands for a connection that cannot be established.
+var connectionRefused = &http.Response{}
 
 // silent sends nothing until the client closes the connection.
 func silent(cut <-chan struct{}) error {
@@ -134,12 +134,12 @@ func halfList(end error) fault {
 func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	var answer *http.Response
-	if f.begun && f.fault.request != nil {
+	if f.injected && f.fault.request != nil {
 		answer = f.fault.request(r, f.after)
 		f.after++
 	}
 	f.mu.Unlock()
-	if answer == refused {
+	if answer == connectionRefused {
 		return nil, errors.New("connection refused")
 	}
 	if answer != nil {
@@ -152,9 +152,9 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	from := bufio.NewReader(answer.Body)
 	ctx, cancel := context.WithCancel(r.Context())
-	answer.Body = &cutBody{under: answer.Body, close: cancel, next: func() ([]byte, error) {
+	answer.Body = &cutBody{closer: answer.Body, close: cancel, next: func() ([]byte, error) {
 		frame, err := readFrame(from)
-		if err != nil || !f.strikes(frame) {
+		if err != nil || !f.isAt(frame) {
 			return frame, err
 		}
 		return f.fault.stream(frame, ctx.Done())
@@ -162,8 +162,8 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// strikes reports whether the fault is to be injected at this event.
-func (f *faulty) strikes(frame []byte) bool {
+// isAt reports whether the fault is to be injected at this event.
+func (f *faulty) isAt(frame []byte) bool {
 	// An error event about the revision does not count: otherwise, a client would reach any event by listing
 	// repeatedly.
 	if bytes.Contains(frame, []byte("BOOKMARK")) || bytes.Contains(frame, []byte("ERROR")) {
@@ -172,17 +172,17 @@ func (f *faulty) strikes(frame []byte) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events++
-	if f.begun || f.events != f.at {
+	if f.injected || f.events != f.at {
 		return false
 	}
-	f.begun = true
+	f.injected = true
 	return true
 }
 
-func (f *faulty) hasBegun() bool {
+func (f *faulty) wasInjected() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.begun
+	return f.injected
 }
 
 // readFrame reads an event: a line, or a message with its length before it.
@@ -201,7 +201,7 @@ func readFrame(from *bufio.Reader) ([]byte, error) {
 
 // cutBody is a body of frames. A reader gets the bytes that next returns together with an error.
 type cutBody struct {
-	under   io.Closer
+	closer  io.Closer
 	next    func() ([]byte, error)
 	pending []byte
 	err     error
@@ -222,8 +222,8 @@ func (b *cutBody) Read(into []byte) (int, error) {
 
 func (b *cutBody) Close() error {
 	b.close()
-	if b.under == nil {
+	if b.closer == nil {
 		return nil
 	}
-	return b.under.Close()
+	return b.closer.Close()
 }

@@ -34,18 +34,18 @@ func TestFaultsLeaveNoGaps(t *testing.T) {
 			t.Parallel()
 			t.Run("protobuf, in pages", func(t *testing.T) {
 				t.Parallel()
-				everywhere[*corev1.ConfigMap](t, fault, client.NewSource)
+				injectAtEachEvent[*corev1.ConfigMap](t, fault, client.NewSource)
 			})
 			t.Run("JSON, streamed", func(t *testing.T) {
 				t.Parallel()
-				everywhere[*unstructured.Unstructured](t, fault, client.NewStreamingSource)
+				injectAtEachEvent[*unstructured.Unstructured](t, fault, client.NewStreamingSource)
 			})
 		})
 	}
 }
 
-// everywhere injects a fault at each event, each time with its own informer and objects.
-func everywhere[T client.Object](t *testing.T, fault fault, source func(*client.Client) client.Source) {
+// injectAtEachEvent injects a fault at each event, each time with its own informer and objects.
+func injectAtEachEvent[T client.Object](t *testing.T, fault fault, source func(*client.Client) client.Source) {
 	synctest.Test(t, func(t *testing.T) {
 		plane, err := bowline.Start(t.Context(), bowline.Options{})
 		if err != nil {
@@ -55,8 +55,8 @@ func everywhere[T client.Object](t *testing.T, fault fault, source func(*client.
 		at := 1
 		for ; ; at++ {
 			f := &faulty{fault: fault, at: at}
-			life[T](t, plane.RESTConfig(), f, source)
-			if !f.hasBegun() {
+			runInformer[T](t, plane.RESTConfig(), f, source)
+			if !f.wasInjected() {
 				break
 			}
 		}
@@ -66,8 +66,9 @@ func everywhere[T client.Object](t *testing.T, fault fault, source func(*client.
 	})
 }
 
-// life runs an informer while objects are created, changed and deleted.
-func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source func(*client.Client) client.Source) {
+// runInformer runs an informer while objects are created, changed and deleted.
+func runInformer[T client.Object](t *testing.T, config *rest.Config, f *faulty,
+	source func(*client.Client) client.Source) {
 	t.Helper()
 	run := fmt.Sprintf("run-%d", f.at)
 	clean := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
@@ -80,8 +81,8 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 	i := informer.New(source(c), configmaps, informer.Options[T]{
 		Labels: labels.SelectorFromSet(labels.Set{"run": run}), Log: slog.New(slog.DiscardHandler),
 	})
-	told := &fold[T]{t: t, objects: map[string]string{}}
-	i.AddHandler(told)
+	notified := &replica[T]{t: t, objects: map[string]string{}}
+	i.AddHandler(notified)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	change(t, clean, run, "a1 b1")
@@ -90,20 +91,21 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 	change(t, clean, run, "c1 a2 -b b2 c2 -a d1 d2")
 	time.Sleep(270 * time.Second) // silence is noticed after three minutes, and watches end by themselves after five
 	synctest.Wait()
-	truth := map[string]string{}
+	stored := map[string]string{}
 	list, err := clean.List(t.Context(), metav1.ListOptions{LabelSelector: "run=" + run})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cm := range list.Items {
-		truth[cm.Name] = cm.ResourceVersion
+		stored[cm.Name] = cm.ResourceVersion
 	}
 	cached := map[string]string{}
 	for obj := range i.Indexer().All() {
 		cached[obj.GetName()] = obj.GetResourceVersion()
 	}
-	if len(truth) != 3 || !maps.Equal(cached, truth) || !maps.Equal(told.objects, truth) {
-		t.Errorf("fault at event %d: cache has %v, handler got %v, server has %v", f.at, cached, told.objects, truth)
+	if len(stored) != 3 || !maps.Equal(cached, stored) || !maps.Equal(notified.objects, stored) {
+		t.Errorf("fault at event %d: cache has %v, handler got %v, server has %v", f.at, cached, notified.objects,
+			stored)
 	}
 	cancel()
 	running.Wait()
@@ -134,20 +136,20 @@ func change(t *testing.T, maps typedcorev1.ConfigMapInterface, run, changes stri
 	}
 }
 
-// fold is the state that a handler derives from its notifications.
-type fold[T client.Object] struct {
+// replica is the state that a handler derives from its notifications.
+type replica[T client.Object] struct {
 	t       *testing.T
 	objects map[string]string
 }
 
-func (f *fold[T]) OnAdd(obj T, _ bool) {
+func (f *replica[T]) OnAdd(obj T, _ bool) {
 	if _, known := f.objects[obj.GetName()]; known {
 		f.t.Errorf("%s was added twice", obj.GetName())
 	}
 	f.objects[obj.GetName()] = obj.GetResourceVersion()
 }
 
-func (f *fold[T]) OnUpdate(old, new T) {
+func (f *replica[T]) OnUpdate(old, new T) {
 	if f.objects[old.GetName()] != old.GetResourceVersion() {
 		f.t.Errorf("%s was changed from %s, but had been at %s", old.GetName(), old.GetResourceVersion(),
 			f.objects[old.GetName()])
@@ -155,7 +157,7 @@ func (f *fold[T]) OnUpdate(old, new T) {
 	f.objects[new.GetName()] = new.GetResourceVersion()
 }
 
-func (f *fold[T]) OnDelete(obj T, _ bool) {
+func (f *replica[T]) OnDelete(obj T, _ bool) {
 	if _, known := f.objects[obj.GetName()]; !known {
 		f.t.Errorf("%s was deleted, but did not exist", obj.GetName())
 	}

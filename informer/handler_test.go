@@ -17,30 +17,32 @@ import (
 
 type funcs = informer.HandlerFuncs[*corev1.ConfigMap]
 
-// gate is a handler that blocks in its first call until it is opened, and records its notifications.
-type gate struct {
-	diary
-	inside chan struct{} // closed when the first call has begun
-	open   chan struct{}
-	once   sync.Once
+// blockingHandler blocks in its first call until it is released, and records its notifications.
+type blockingHandler struct {
+	deliveries
+	called  chan struct{} // closed when the first call starts
+	release chan struct{}
+	once    sync.Once
 }
 
-func newGate() *gate { return &gate{inside: make(chan struct{}), open: make(chan struct{})} }
-
-func (g *gate) OnAdd(obj *corev1.ConfigMap, initial bool) {
-	g.once.Do(func() { close(g.inside); <-g.open })
-	g.diary.OnAdd(obj, initial)
+func newBlockingHandler() *blockingHandler {
+	return &blockingHandler{called: make(chan struct{}), release: make(chan struct{})}
 }
 
-func (g *gate) String() string { return "the gate" }
+func (g *blockingHandler) OnAdd(obj *corev1.ConfigMap, initial bool) {
+	g.once.Do(func() { close(g.called); <-g.release })
+	g.deliveries.OnAdd(obj, initial)
+}
+
+func (g *blockingHandler) String() string { return "the blocking handler" }
 
 func TestBacklogIsBoundedByObjects(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
-		g := newGate()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *deliveries) {
+		g := newBlockingHandler()
 		i.AddHandler(g)
 		p.put("first", "1")
-		<-g.inside
+		<-g.called
 		for n := range 1000 {
 			p.put("changing", fmt.Sprint(n))
 			p.put("passing", fmt.Sprint(n))
@@ -52,25 +54,25 @@ func TestBacklogIsBoundedByObjects(t *testing.T) {
 		p.remove("first")
 		p.put("first", "again")
 		other.read()
-		close(g.open)
+		close(g.release)
 		g.expect(t, "add first=1 initial=false", "add changing=999 initial=false", "delete first=1 unknown=false",
 			"add first=again initial=false")
 	})
 }
 
-// collected is a log that a test reads.
-func collected() (*strings.Builder, func() options) {
+// logBuffer returns a buffer, and options with which an informer logs to it.
+func logBuffer() (*strings.Builder, func() options) {
 	log := &strings.Builder{}
 	return log, logged(log)
 }
 
 func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 	t.Parallel()
-	log, with := collected()
+	log, withLog := logBuffer()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlane()
-		i := informer.New(p, configmaps, with())
-		g, other := newGate(), &diary{}
+		i := informer.New(p, configmaps, withLog())
+		g, other := newBlockingHandler(), &deliveries{}
 		blocked := i.AddHandler(g)
 		i.AddHandler(other)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -78,11 +80,11 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		go func() { i.Run(ctx); close(ended) }()
 		<-i.Synced()
 		p.put("a", "1")
-		<-g.inside
+		<-g.called
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := strings.Count(log.String(), `msg="a handler does not return`); n != 1 ||
-			!strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
+			!strings.Contains(log.String(), `handler="the blocking handler" object=ns/a`) {
 			t.Errorf("got %d reports, want 1:\n%s", n, log)
 		}
 		blocked.Remove()
@@ -97,25 +99,25 @@ func TestStuckHandlerIsReportedAndBlocksNoOther(t *testing.T) {
 		if !strings.Contains(log.String(), "its goroutine is abandoned") {
 			t.Errorf("the log does not name the abandoned goroutine:\n%s", log)
 		}
-		close(g.open)
+		close(g.release)
 		g.expect(t, "add a=1 initial=false")
 	})
 }
 
 func TestHandlerPanicLosesOneNotification(t *testing.T) {
 	t.Parallel()
-	log, with := collected()
-	inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
-		var told diary
+	log, withLog := logBuffer()
+	inBubble(t, newPlane, withLog, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *deliveries) {
+		var received deliveries
 		i.AddHandler(funcs{Add: func(obj *corev1.ConfigMap, initial bool) {
 			if obj.Name == "bad" {
 				panic("I do not like it")
 			}
-			told.OnAdd(obj, initial)
+			received.OnAdd(obj, initial)
 		}})
 		p.put("bad", "1")
 		p.put("good", "1")
-		told.expect(t, "add good=1 initial=false")
+		received.expect(t, "add good=1 initial=false")
 		other.expect(t, "add bad=1 initial=false", "add good=1 initial=false")
 		for _, part := range []string{"a handler panicked", "I do not like it", "object=ns/bad", "call=OnAdd",
 			"TestHandlerPanic", "handler_test.go"} {
@@ -128,35 +130,35 @@ func TestHandlerPanicLosesOneNotification(t *testing.T) {
 
 func TestHandlersCanBeChangedDuringNotification(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
-		var once, late diary
-		var mine *informer.Registration
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *deliveries) {
+		var first, second deliveries
+		var registration *informer.Registration
 		ready := make(chan struct{})
-		mine = i.AddHandler(funcs{Add: func(obj *corev1.ConfigMap, initial bool) {
+		registration = i.AddHandler(funcs{Add: func(obj *corev1.ConfigMap, initial bool) {
 			<-ready
-			once.OnAdd(obj, initial)
-			i.AddHandler(&late)
-			mine.Remove()
-			mine.Remove()
+			first.OnAdd(obj, initial)
+			i.AddHandler(&second)
+			registration.Remove()
+			registration.Remove()
 		}})
 		close(ready)
 		p.put("a", "1")
 		p.put("b", "1")
-		once.expect(t, "add a=1 initial=false")
+		first.expect(t, "add a=1 initial=false")
 		p.put("a", "2")
-		lines := late.read()
+		lines := second.read()
 		slices.Sort(lines)
 		if len(lines) != 3 || lines[2] != "update a=1->2" {
 			t.Errorf("the handler added during a notification got %q", lines)
 		}
-		once.expect(t)
+		first.expect(t)
 	})
 }
 
 func TestRemovedHandlerIsNotNotified(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
-		var d diary
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *deliveries) {
+		var d deliveries
 		registration := i.AddHandler(&d)
 		<-registration.Synced()
 		p.put("a", "1")
@@ -170,8 +172,8 @@ func TestRemovedHandlerIsNotNotified(t *testing.T) {
 
 func TestResyncNotifiesOneHandler(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
-		var d diary
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *deliveries) {
+		var d deliveries
 		registration := i.AddHandler(&d)
 		p.put("a", "1")
 		d.read()
@@ -184,7 +186,7 @@ func TestResyncNotifiesOneHandler(t *testing.T) {
 
 func TestWaitForRevisionWaitsForWrite(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *deliveries) {
 		key := informer.Key{Namespace: "ns", Name: "a"}
 		p.put("a", "1")
 		first := p.revision
@@ -220,7 +222,7 @@ func TestWaitForRevisionWaitsForWrite(t *testing.T) {
 
 func TestWaitForRevisionEndsWithContext(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *deliveries) {
 		p.put("a", "1")
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()

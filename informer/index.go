@@ -114,10 +114,10 @@ func (i *index[T]) valuesOf(s *state[T], found []string, log *slog.Logger) (valu
 func (i *index[T]) add(s *state[T], value string) {
 	b := i.buckets[value]
 	if b == nil {
-		b = &bucket[T]{of: i, value: value}
+		b = &bucket[T]{index: i, value: value}
 		i.buckets[value] = b
 	}
-	if !slices.ContainsFunc(s.places, func(p place[T]) bool { return p.in == b }) {
+	if !slices.ContainsFunc(s.positions, func(p position[T]) bool { return p.in == b }) {
 		b.add(s)
 	}
 }
@@ -126,14 +126,14 @@ func (i *index[T]) add(s *state[T], value string) {
 // clones it before it changes elements that a reader may see. So reads do not copy, and writes copy at most
 // once per read.
 type bucket[T client.Object] struct {
-	of     *index[T] // nil for the bucket of all states
+	index  *index[T] // nil for the bucket of all states
 	value  string
 	states []*state[T]
 	shared atomic.Bool
 }
 
-// place is the position of a state in a bucket.
-type place[T client.Object] struct {
+// position is the position of a state in a bucket.
+type position[T client.Object] struct {
 	in *bucket[T]
 	at int
 }
@@ -150,8 +150,8 @@ func (b *bucket[T]) share() []*state[T] {
 	return b.states
 }
 
-// own returns the states for modification.
-func (b *bucket[T]) own() []*state[T] {
+// writable returns the states for modification.
+func (b *bucket[T]) writable() []*state[T] {
 	if b.shared.Load() {
 		b.states = slices.Clone(b.states)
 		b.shared.Store(false)
@@ -161,26 +161,26 @@ func (b *bucket[T]) own() []*state[T] {
 
 // add appends a state, beyond the part that readers see.
 func (b *bucket[T]) add(s *state[T]) {
-	s.places = append(s.places, place[T]{b, len(b.states)})
+	s.positions = append(s.positions, position[T]{b, len(b.states)})
 	b.states = append(b.states, s)
 }
 
 // leave removes a state from all buckets, moving the last state of each bucket to the free position.
 func (s *state[T]) leave() {
-	for _, p := range s.places {
-		states := p.in.own()
+	for _, p := range s.positions {
+		states := p.in.writable()
 		end := len(states) - 1
 		last := states[end]
 		states[p.at], states[end] = last, nil
 		p.in.states = states[:end]
-		for i := range last.places {
-			if last.places[i].in == p.in {
-				last.places[i].at = p.at
+		for i := range last.positions {
+			if last.positions[i].in == p.in {
+				last.positions[i].at = p.at
 			}
 		}
-		if end == 0 && p.in.of != nil {
-			delete(p.in.of.buckets, p.in.value)
+		if end == 0 && p.in.index != nil {
+			delete(p.in.index.buckets, p.in.value)
 		}
 	}
-	s.places = nil
+	s.positions = nil
 }

@@ -120,7 +120,7 @@ func (x *Indexer[T]) All() iter.Seq[T] {
 // ByIndex returns the objects that an index lists under a value. It returns an error if the index does not
 // exist.
 func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
-	states, err := x.under(name, value)
+	states, err := x.listed(name, value)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 // list. The loop panics if the index does not exist.
 func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		states, err := x.under(name, value)
+		states, err := x.listed(name, value)
 		if err != nil {
 			panic(err)
 		}
@@ -142,7 +142,7 @@ func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 // Count returns the number of objects that an index lists under a value, without decoding them, or 0 if the index does
 // not exist.
 func (x *Indexer[T]) Count(name, value string) int {
-	states, _ := x.under(name, value)
+	states, _ := x.listed(name, value)
 	return len(states)
 }
 
@@ -159,8 +159,8 @@ func (x *Indexer[T]) snapshot() []*state[T] {
 	return x.all.share()
 }
 
-// under returns the states that an index lists under a value.
-func (x *Indexer[T]) under(name, value string) ([]*state[T], error) {
+// listed returns the states that an index lists under a value.
+func (x *Indexer[T]) listed(name, value string) ([]*state[T], error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, i := range x.indexes {
@@ -194,13 +194,13 @@ func readEach[T client.Object](states []*state[T], yield func(T) bool) {
 func (x *Indexer[T]) put(s *state[T]) {
 	old := x.states[s.key]
 	x.states[s.key] = s
-	if old != nil && x.takePlaces(s, old) {
+	if old != nil && x.replaceInPlace(s, old) {
 		return
 	}
 	if old != nil {
 		old.leave()
 	}
-	s.places = make([]place[T], 0, 1+len(x.indexes))
+	s.positions = make([]position[T], 0, 1+len(x.indexes))
 	x.all.add(s)
 	for _, i := range x.indexes {
 		x.values = i.valuesOf(s, x.values[:0], x.log)
@@ -210,24 +210,24 @@ func (x *Indexer[T]) put(s *state[T]) {
 	}
 }
 
-// takePlaces moves a state into the positions of its predecessor if all index values are equal.
-func (x *Indexer[T]) takePlaces(s, old *state[T]) bool {
-	places := old.places[1:]
+// replaceInPlace moves a state into the positions of its predecessor if all index values are equal.
+func (x *Indexer[T]) replaceInPlace(s, old *state[T]) bool {
+	positions := old.positions[1:]
 	for _, i := range x.indexes {
 		x.values = i.valuesOf(s, x.values[:0], x.log)
 		for _, value := range x.values {
-			if len(places) == 0 || places[0].in.of != i || places[0].in.value != value {
+			if len(positions) == 0 || positions[0].in.index != i || positions[0].in.value != value {
 				return false
 			}
-			places = places[1:]
+			positions = positions[1:]
 		}
 	}
-	if len(places) > 0 {
+	if len(positions) > 0 {
 		return false
 	}
-	s.places, old.places = old.places, nil
-	for _, p := range s.places {
-		p.in.own()[p.at] = s
+	s.positions, old.positions = old.positions, nil
+	for _, p := range s.positions {
+		p.in.writable()[p.at] = s
 	}
 	return true
 }

@@ -33,15 +33,15 @@ func TestConcurrentReadersSeeConsistentStates(t *testing.T) {
 					return
 				default:
 				}
-				checkWhole(t, x, strconv.Itoa(n%7), objects)
+				checkReads(t, x, strconv.Itoa(n%7), objects)
 			}
 		})
 	}
 	for revision := range changes {
 		put(revision%objects, revision+2)
-		short := valued(fmt.Sprint("b", revision%3), revision+2, "short")
-		if x.change(func() { x.put(short) }); revision%2 == 0 {
-			x.change(func() { x.remove(short) })
+		temporary := valued(fmt.Sprint("b", revision%3), revision+2, "short")
+		if x.change(func() { x.put(temporary) }); revision%2 == 0 {
+			x.change(func() { x.remove(temporary) })
 		}
 		if revision%500 == 0 {
 			x.AddIndex(fmt.Sprint("late ", revision), valuesOf)
@@ -51,8 +51,8 @@ func TestConcurrentReadersSeeConsistentStates(t *testing.T) {
 	reading.Wait()
 }
 
-// checkWhole calls all methods that read.
-func checkWhole(t *testing.T, x *Indexer[*corev1.ConfigMap], value string, objects int) {
+// checkReads calls all methods that read.
+func checkReads(t *testing.T, x *Indexer[*corev1.ConfigMap], value string, objects int) {
 	found, err := x.ByIndex("values", value)
 	if err != nil {
 		t.Error(err)
@@ -65,17 +65,17 @@ func checkWhole(t *testing.T, x *Indexer[*corev1.ConfigMap], value string, objec
 	if n := len(x.InNamespace("ns-a")); n != objects {
 		t.Errorf("got %d objects in the namespace", n)
 	}
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	for obj := range x.All() {
-		if seen[obj.Name] {
+		if listed[obj.Name] {
 			t.Errorf("%s is listed twice", obj.Name)
 		}
-		seen[obj.Name] = true
+		listed[obj.Name] = true
 	}
 	for n := range objects {
 		name := fmt.Sprint("a", n)
-		if _, ok := x.Get(Key{Namespace: "ns-a", Name: name}); !ok || !seen[name] {
-			t.Errorf("%s is missing: found %t, listed %t", name, ok, seen[name])
+		if _, ok := x.Get(Key{Namespace: "ns-a", Name: name}); !ok || !listed[name] {
+			t.Errorf("%s is missing: found %t, listed %t", name, ok, listed[name])
 		}
 	}
 }

@@ -42,35 +42,35 @@ func TestIndexesMatchScans(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x := newIndexer(map[string]IndexFunc[*corev1.ConfigMap]{"values": valuesOf}, quietly())
-		truth := map[string]*state[*corev1.ConfigMap]{}
+		stored := map[string]*state[*corev1.ConfigMap]{}
 		for step := range 300 {
 			name := string(rune('a'+random.IntN(3))) + strconv.Itoa(random.IntN(8))
 			if random.IntN(3) == 0 {
-				if s := truth[name]; s != nil {
+				if s := stored[name]; s != nil {
 					x.change(func() { x.remove(s) })
-					delete(truth, name)
+					delete(stored, name)
 				}
 			} else {
 				s := valued(name, step+1, strconv.Itoa(random.IntN(4)), strconv.Itoa(random.IntN(4)))
 				x.change(func() { x.put(s) })
-				truth[name] = s
+				stored[name] = s
 			}
 			if step == 150 {
 				x.AddIndex("late", valuesOf)
 			}
-			seen := x.List() // a reader whose list must not change under it
+			listed := x.List() // a reader whose list must not change under it
 			defer func(before []*corev1.ConfigMap) {
-				if !slices.Equal(seen, before) {
+				if !slices.Equal(listed, before) {
 					t.Errorf("seed %d: a list changed under its reader", seed)
 				}
-			}(slices.Clone(seen))
+			}(slices.Clone(listed))
 		}
-		if x.Len() != len(truth) || len(x.List()) != len(truth) {
-			t.Fatalf("seed %d: got length %d and %d in the list, want %d", seed, x.Len(), len(x.List()), len(truth))
+		if x.Len() != len(stored) || len(x.List()) != len(stored) {
+			t.Fatalf("seed %d: got length %d and %d in the list, want %d", seed, x.Len(), len(x.List()), len(stored))
 		}
 		for value := range 5 {
 			want := map[string]bool{}
-			for name, s := range truth {
+			for name, s := range stored {
 				if slices.Contains(valuesOf(s.obj), strconv.Itoa(value)) {
 					want[name] = true
 				}
@@ -78,7 +78,7 @@ func TestIndexesMatchScans(t *testing.T) {
 			for _, index := range []string{"values", "late"} {
 				got := map[string]bool{}
 				for obj := range x.Each(index, strconv.Itoa(value)) {
-					if got[obj.Name] || truth[obj.Name].obj != obj {
+					if got[obj.Name] || stored[obj.Name].obj != obj {
 						t.Fatalf("seed %d: got %s twice or in an outdated state", seed, obj.Name)
 					}
 					got[obj.Name] = true

@@ -152,8 +152,8 @@ func newObject[T client.Object](options Options[T]) func() client.Object {
 
 // onlyMetadata reports whether T is the type of metadata-only objects.
 func onlyMetadata[T client.Object]() bool {
-	_, is := any(*new(T)).(*metav1.PartialObjectMetadata)
-	return is
+	_, ok := any(*new(T)).(*metav1.PartialObjectMetadata)
+	return ok
 }
 
 // Resource returns the resource of the informer.
@@ -181,14 +181,14 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	parts.Go(func() { i.reflect.run(ctx) })
 	parts.Go(func() { i.fifo.run(ctx, i.process) })
 	if i.interval > 0 {
-		parts.Go(func() { every(ctx, i.interval, i.fifo.resync) })
+		parts.Go(func() { repeat(ctx, i.interval, i.fifo.resync) })
 	}
 	parts.Wait()
 	i.handlers.stop()
 }
 
-// every calls a function at an interval until ctx ends.
-func every(ctx context.Context, interval time.Duration, do func()) {
+// repeat calls a function at an interval until ctx ends.
+func repeat(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -209,8 +209,8 @@ func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 	i.reader.decodeBatch(batch)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for some := range slices.Chunk(batch, applyChunk) {
-		i.updater.apply(some)
+	for chunk := range slices.Chunk(batch, applyChunk) {
+		i.updater.apply(chunk)
 		i.handlers.notify(i.updater.notices)
 		i.updater.clearNotices()
 	}
@@ -243,9 +243,9 @@ func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 func (i *Informer[T]) resync(l *listener[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var again []notice[T]
+	var notices []notice[T]
 	for _, s := range i.indexer.snapshot() {
-		again = append(again, notice[T]{kind: noticeSync, new: s})
+		notices = append(notices, notice[T]{kind: noticeSync, new: s})
 	}
-	l.enqueue(again)
+	l.enqueue(notices)
 }

@@ -16,8 +16,8 @@ import (
 
 func TestHandlerReceivesInitialObjectsAndChanges(t *testing.T) {
 	t.Parallel()
-	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
-	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "1"); return p }
+	inBubble(t, populated, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		<-i.Synced()
 		d.expect(t, "add a=1 initial=true")
 		p.put("b", "1")
@@ -31,10 +31,10 @@ func TestHandlerReceivesInitialObjectsAndChanges(t *testing.T) {
 
 func TestHandlersShareOneWatchAndOneCache(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], first *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], first *deliveries) {
 		p.put("a", "1")
 		synctest.Wait()
-		late := &diary{}
+		late := &deliveries{}
 		<-i.AddHandler(late).Synced()
 		late.expect(t, "add a=1 initial=true")
 		p.put("a", "2")
@@ -48,11 +48,11 @@ func TestHandlersShareOneWatchAndOneCache(t *testing.T) {
 
 func TestSlowHandlerDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
-		told := 0
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
+		calls := 0
 		i.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{Add: func(*corev1.ConfigMap, bool) {
 			time.Sleep(time.Hour)
-			told++
+			calls++
 		}})
 		start := time.Now()
 		for n := range 10 {
@@ -63,8 +63,8 @@ func TestSlowHandlerDelaysNoOther(t *testing.T) {
 		}
 		time.Sleep(11 * time.Hour)
 		synctest.Wait()
-		if told != 10 {
-			t.Errorf("the slow handler got %d notifications", told)
+		if calls != 10 {
+			t.Errorf("the slow handler got %d notifications", calls)
 		}
 	})
 }
@@ -72,8 +72,8 @@ func TestSlowHandlerDelaysNoOther(t *testing.T) {
 func TestResyncNotifiesWithEqualObjects(t *testing.T) {
 	t.Parallel()
 	resyncing := func() options { o := quiet(); o.Resync = 10 * time.Minute; return o }
-	there := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
-	inBubble(t, there, resyncing, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
+	inBubble(t, populated, resyncing, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		d.read()
 		time.Sleep(10 * time.Minute)
 		d.expect(t, "sync a=1", "sync b=1")
@@ -88,8 +88,8 @@ func TestResyncNotifiesWithEqualObjects(t *testing.T) {
 
 func TestCacheSharesSourceObjects(t *testing.T) {
 	t.Parallel()
-	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
-	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "1"); return p }
+	inBubble(t, populated, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		key := informer.Key{Namespace: "ns", Name: "a"}
 		want, err := p.objects[key].Decoded(p.codec)
 		if err != nil {
@@ -110,7 +110,7 @@ func TestListerAndIndexes(t *testing.T) {
 		}
 		return o
 	}
-	inBubble(t, newPlane, indexed, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, indexed, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "x")
 		p.put("b", "x")
 		p.put("b", "y")

@@ -75,11 +75,11 @@ func TestLazyInformerDecodesOnRead(t *testing.T) {
 		if len(selected) != 11 || decoded.Load() != 11 {
 			t.Errorf("%d objects have the label, %d were decoded to find them", len(selected), decoded.Load())
 		}
-		again, _ := i.Indexer().ByIndex("label", "7")
-		if len(again) != 11 || decoded.Load() != 11 {
-			t.Errorf("the index found %d objects, and %d have been decoded", len(again), decoded.Load())
+		indexed, _ := i.Indexer().ByIndex("label", "7")
+		if len(indexed) != 11 || decoded.Load() != 11 {
+			t.Errorf("the index found %d objects, and %d have been decoded", len(indexed), decoded.Load())
 		}
-		for _, obj := range again {
+		for _, obj := range indexed {
 			if !slices.Contains(selected, obj) {
 				t.Errorf("%s was decoded twice in quick succession", obj.Name)
 			}
@@ -92,8 +92,8 @@ func TestLazyInformerDecodesOnRead(t *testing.T) {
 
 func TestLazyAndEagerNotificationsAreEqual(t *testing.T) {
 	t.Parallel()
-	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
-	inBubble(t, there, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "1"); return p }
+	inBubble(t, populated, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		d.expect(t, "add a=1 initial=true")
 		p.put("b", "1")
 		p.put("a", "2")
@@ -122,8 +122,8 @@ func TestLazyInformerEvictsOldDecodedObjects(t *testing.T) {
 		before := decoded.Load()
 		for range i.Indexer().All() {
 		}
-		if again := decoded.Load() - before; again != 40 {
-			t.Errorf("%d of 40 large objects were decoded again: the retained ones are not bounded", again)
+		if decodedAgain := decoded.Load() - before; decodedAgain != 40 {
+			t.Errorf("%d of 40 large objects were decoded again: the retained ones are not bounded", decodedAgain)
 		}
 	})
 }
@@ -147,27 +147,27 @@ func TestLazyInformerReleasesDeletedObjects(t *testing.T) {
 			read = append(read, weak.Make(obj))
 		}
 		goruntime.GC()
-		kept := 0
+		retained := 0
 		for _, w := range read {
 			if w.Value() != nil {
-				kept++
+				retained++
 			}
 		}
-		if kept > states/3 || read[states-1].Value() == nil {
-			t.Errorf("%d of %d states are retained", kept, states)
+		if retained > states/3 || read[states-1].Value() == nil {
+			t.Errorf("%d of %d states are retained", retained, states)
 		}
 	})
 }
 
 func TestLazyInformerSkipsUndecodableObject(t *testing.T) {
 	t.Parallel()
-	log, with := collected()
-	lazy := func() options { o := with(); o.Lazy = true; return o }
-	inBubble(t, newPlane, lazy, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	log, withLog := logBuffer()
+	lazy := func() options { o := withLog(); o.Lazy = true; return o }
+	inBubble(t, newPlane, lazy, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		p.put("b", "1")
 		d.read()
-		p.spoil("a")
+		p.corrupt("a")
 		p.put("b", "2")
 		d.expect(t, "update b=1->2")
 		if got := cached(i); len(got) != 1 || got["b"] != "2" {
@@ -211,7 +211,7 @@ func TestTransformReducesObjects(t *testing.T) {
 			}
 			return o
 		}
-		inBubble(t, newPlane, transforming, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		inBubble(t, newPlane, transforming, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 			p.put("a", "1")
 			p.put("b", "refused")
 			p.put("c", "panic")
@@ -221,9 +221,9 @@ func TestTransformReducesObjects(t *testing.T) {
 			if got := cached(i); len(got) != 1 || i.Unreadable() != 4 {
 				t.Errorf("lazy %t: the cache has %v, %d objects could not be read", lazy, got, i.Unreadable())
 			}
-			theirs, err := p.objects[informer.Key{Namespace: "ns", Name: "a"}].Decoded(p.codec)
-			if err != nil || theirs.(*corev1.ConfigMap).Data["value"] != "1" {
-				t.Errorf("lazy %t: the server's object became %v, %v", lazy, theirs, err)
+			original, err := p.objects[informer.Key{Namespace: "ns", Name: "a"}].Decoded(p.codec)
+			if err != nil || original.(*corev1.ConfigMap).Data["value"] != "1" {
+				t.Errorf("lazy %t: the server's object became %v, %v", lazy, original, err)
 			}
 		})
 	}

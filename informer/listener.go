@@ -91,7 +91,7 @@ func (l *listener[T]) run(ctx context.Context) {
 	defer unlink()
 	for {
 		if l.current == nil {
-			l.current = l.take()
+			l.current = l.dequeue()
 		}
 		if l.current == nil {
 			return
@@ -101,15 +101,15 @@ func (l *listener[T]) run(ctx context.Context) {
 	}
 }
 
-// take waits for the next entry. It returns nil after stop.
-func (l *listener[T]) take() *backlogEntry[T] {
+// dequeue waits for the next entry. It returns nil after stop.
+func (l *listener[T]) dequeue() *backlogEntry[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = nil
 	for l.waiting.length == 0 && !l.stopped {
 		l.ready.Wait()
 	}
-	u := l.waiting.take()
+	u := l.waiting.dequeue()
 	if u != nil {
 		l.calls++
 		l.busy = &u.key
@@ -123,9 +123,9 @@ func (l *listener[T]) deliver(u *backlogEntry[T]) {
 		close(l.synced)
 		return
 	}
-	if gone := u.gone; gone != nil {
-		u.gone = nil
-		l.deliverDeletion(gone, u.unknown)
+	if deleted := u.deleted; deleted != nil {
+		u.deleted = nil
+		l.deliverDeletion(deleted, u.unknown)
 	}
 	for len(u.vanished) > 0 && !l.isStopped() {
 		s := u.vanished[0]
@@ -172,7 +172,7 @@ func (l *listener[T]) deliverState(s *state[T], u *backlogEntry[T]) {
 	obj, err := s.read()
 	if err != nil {
 		if !isStale {
-			l.keepStale(s.key, old)
+			l.recordStale(s.key, old)
 		}
 		return
 	}
@@ -206,8 +206,8 @@ func lastDelivered[T client.Object](s, delivered *state[T]) T {
 	return s.bare()
 }
 
-// keepStale records the state that the handler was last notified of, because a newer state cannot be decoded.
-func (l *listener[T]) keepStale(key Key, delivered *state[T]) {
+// recordStale records the state that the handler was last notified of, because a newer state cannot be decoded.
+func (l *listener[T]) recordStale(key Key, delivered *state[T]) {
 	if l.stale == nil {
 		l.stale = map[Key]*state[T]{}
 	}

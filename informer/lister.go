@@ -39,6 +39,6 @@ func (l Lister[T]) states(namespace string) []*state[T] {
 	if namespace == "" {
 		return l.indexer.snapshot()
 	}
-	states, _ := l.indexer.under(byNamespace, namespace)
+	states, _ := l.indexer.listed(byNamespace, namespace)
 	return states
 }

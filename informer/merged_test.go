@@ -11,15 +11,15 @@ import (
 
 // merging records which updates are merged. It blocks in the notification of the object slow until it is released.
 type merging struct {
-	diary
-	goOn chan struct{}
+	deliveries
+	proceed chan struct{}
 }
 
 func (m *merging) OnAdd(obj *corev1.ConfigMap, initial bool) {
 	if obj.Name == "slow" {
-		<-m.goOn
+		<-m.proceed
 	}
-	m.diary.OnAdd(obj, initial)
+	m.deliveries.OnAdd(obj, initial)
 }
 
 func (m *merging) OnMerged(old, new *corev1.ConfigMap) {
@@ -30,20 +30,20 @@ func (m *merging) OnMerged(old, new *corev1.ConfigMap) {
 // reported as merged.
 func TestCoalescedUpdatesAreReported(t *testing.T) {
 	t.Parallel()
-	var goOn chan struct{} // made in the bubble
+	var proceed chan struct{} // made in the bubble
 	slow := func() options {
 		o := quiet()
 		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			if obj.Name == "slowly cached" {
-				<-goOn
+				<-proceed
 			}
 			return obj, nil
 		}
 		return o
 	}
-	inBubble(t, newPlane, slow, func(p *plane, i *informer.Informer[*corev1.ConfigMap], all *diary) {
-		goOn = make(chan struct{})
-		m := &merging{goOn: make(chan struct{})}
+	inBubble(t, newPlane, slow, func(p *plane, i *informer.Informer[*corev1.ConfigMap], all *deliveries) {
+		proceed = make(chan struct{})
+		m := &merging{proceed: make(chan struct{})}
 		i.AddHandler(m)
 		p.put("a", "0")
 		m.expect(t, "add a=0 initial=false")
@@ -58,12 +58,12 @@ func TestCoalescedUpdatesAreReported(t *testing.T) {
 			synctest.Wait()
 		}
 		backAndForth()
-		m.goOn <- struct{}{}
+		m.proceed <- struct{}{}
 		m.expect(t, "add slow=0 initial=false", "merged a=1->1")
 
 		p.put("slowly cached", "0")
 		backAndForth()
-		close(goOn)
+		close(proceed)
 		m.expect(t, "add slowly cached=0 initial=false", "merged a=1->1")
 
 		p.set(func(p *plane) { p.down = true })
@@ -73,7 +73,7 @@ func TestCoalescedUpdatesAreReported(t *testing.T) {
 		pause()
 		m.expect(t, "merged a=1->1")
 
-		p.spoil("a")
+		p.corrupt("a")
 		m.expect(t)
 		p.put("a", "1")
 		m.expect(t, "merged a=1->1")

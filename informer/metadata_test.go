@@ -32,7 +32,7 @@ func TestMetadataIsReadWithoutDecoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plane.Close()
-	makeSome(t, plane)
+	createObjects(t, plane)
 	c, err := client.New(plane.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +63,8 @@ func TestMetadataIsReadWithoutDecoding(t *testing.T) {
 	}
 }
 
-// makeSome creates a pod in protobuf, a deployment in JSON, and a definition.
-func makeSome(t *testing.T, plane *bowline.Plane) {
+// createObjects creates a pod in protobuf, a deployment in JSON, and a definition.
+func createObjects(t *testing.T, plane *bowline.Plane) {
 	t.Helper()
 	config := plane.RESTConfig()
 	config.ContentType = "application/vnd.kubernetes.protobuf"

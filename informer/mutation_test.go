@@ -46,7 +46,7 @@ func TestMutationOfACachedObjectIsDetected(t *testing.T) {
 		for _, lazy := range []bool{false, true} {
 			r := &recorder{}
 			inBubble(t, newPlane, detecting(r, lazy),
-				func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+				func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 					p.put("a", "1")
 					p.put("innocent", "1")
 					synctest.Wait()
@@ -66,32 +66,33 @@ func TestMutationOfACachedObjectIsDetected(t *testing.T) {
 	}
 }
 
-// scribbler is a handler that modifies objects.
-type scribbler struct{ funcs }
+// mutatingHandler is a handler that modifies objects.
+type mutatingHandler struct{ funcs }
 
-func (scribbler) String() string { return "the scribbler" }
+func (mutatingHandler) String() string { return "the mutating handler" }
 
 func TestMutationReportNamesHandler(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		r := &recorder{}
-		inBubble(t, newPlane, detecting(r, lazy), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
-			i.AddHandler(scribbler{funcs{
-				Add:    func(obj *corev1.ConfigMap, _ bool) { obj.OwnerReferences[0].Name = "me" },
-				Update: func(old, _ *corev1.ConfigMap) { old.Data["seen"] = "yes" },
-			}})
-			p.put("a", "1")
-			synctest.Wait()
-			p.put("a", "2")
-			synctest.Wait()
-			r.cleanup()
-		})
+		inBubble(t, newPlane, detecting(r, lazy),
+			func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
+				i.AddHandler(mutatingHandler{funcs{
+					Add:    func(obj *corev1.ConfigMap, _ bool) { obj.OwnerReferences[0].Name = "me" },
+					Update: func(old, _ *corev1.ConfigMap) { old.Data["seen"] = "yes" },
+				}})
+				p.put("a", "1")
+				synctest.Wait()
+				p.put("a", "2")
+				synctest.Wait()
+				r.cleanup()
+			})
 		if len(r.failures) != 2 {
 			t.Fatalf("lazy %t: got %q", lazy, r.failures)
 		}
 		for n, change := range []string{`metadata.ownerReferences[0].name: "" is now "me"`,
 			`data.seen: nothing is now "yes"`} {
-			if !strings.Contains(r.failures[n], "ns/a was changed by the handler the scribbler;") ||
+			if !strings.Contains(r.failures[n], "ns/a was changed by the handler the mutating handler;") ||
 				!strings.HasSuffix(r.failures[n], ":\n"+change) {
 				t.Errorf("lazy %t: got %q, want %s", lazy, r.failures[n], change)
 			}
@@ -103,12 +104,12 @@ func TestMutationIsDetectedInRemainingCache(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
-		with := detecting(r, false)()
+		detect := detecting(r, false)()
 		p, other := newPlane(), newPlane()
 		p.put("a", "1")
 		other.codec, other.objects = p.codec, maps.Clone(p.objects)
-		defer run(informer.New(p, configmaps, with))()
-		i := informer.New(other, configmaps, with)
+		defer run(informer.New(p, configmaps, detect))()
+		i := informer.New(other, configmaps, detect)
 		defer run(i)()
 		synctest.Wait()
 		p.remove("a")

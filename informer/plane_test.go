@@ -27,21 +27,21 @@ var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // plane is a simple client.Source: the config maps of a server, and faults to inject.
 type plane struct {
 	codec codec
-	reads object.Codec // what readers are told to decode by; nil for codec
+	reads object.Codec // the codec of lists and events; nil for codec
 
 	mu       sync.Mutex
 	changed  *sync.Cond
 	revision object.Revision
 	objects  map[informer.Key]*object.Object
 	history  []client.Event
-	oldest   object.Revision // what was changed at or before it is forgotten
+	oldest   object.Revision // changes up to it are compacted
 
-	missing bool // nothing serves the resource
-	down    bool // connections are refused
-	breaks  int  // counts the times that all watches were broken off
-	lists   int
-	watches int
-	asked   []client.Options // by lists
+	missing     bool // nothing serves the resource
+	down        bool // connections are refused
+	breaks      int  // counts the times that all watches were broken off
+	lists       int
+	watches     int
+	listOptions []client.Options // by lists
 
 	faults *faults // of what watches yield; nil for none
 }
@@ -66,7 +66,7 @@ func (p *plane) put(name, value string) {
 		uid = old.UID
 	}
 	p.objects[key] = p.object(name, value, uid)
-	p.tell(client.Event{Type: event, Object: p.objects[key], Revision: p.revision})
+	p.publish(client.Event{Type: event, Object: p.objects[key], Revision: p.revision})
 }
 
 // remove deletes a config map.
@@ -84,7 +84,7 @@ func (p *plane) remove(name string) {
 	if err != nil {
 		panic(err)
 	}
-	p.tell(client.Event{Type: watch.Deleted, Object: last, Revision: p.revision})
+	p.publish(client.Event{Type: watch.Deleted, Object: last, Revision: p.revision})
 }
 
 func (p *plane) object(name, value string, uid types.UID) *object.Object {
@@ -119,8 +119,8 @@ func (p *plane) reader() object.Codec {
 	return p.codec
 }
 
-// spoil makes an object undecodable, or creates such an object: its data is not a map.
-func (p *plane) spoil(name string) {
+// corrupt makes an object undecodable, or creates such an object: its data is not a map.
+func (p *plane) corrupt(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.revision++
@@ -138,10 +138,10 @@ func (p *plane) spoil(name string) {
 	o := object.New(old.Header, p.codec, encoding)
 	o.Revision = p.revision
 	p.objects[key] = o
-	p.tell(client.Event{Type: event, Object: o, Revision: p.revision})
+	p.publish(client.Event{Type: event, Object: o, Revision: p.revision})
 }
 
-func (p *plane) tell(event client.Event) {
+func (p *plane) publish(event client.Event) {
 	event.Codec = p.reader()
 	p.history = append(p.history, event)
 	p.changed.Broadcast()
@@ -186,8 +186,8 @@ func (p *plane) requests() (lists, watches int) {
 
 var errRefused = errors.New("connection refused")
 
-// refusal returns the error for requests at this time, or nil.
-func (p *plane) refusal(resource schema.GroupVersionResource) error {
+// requestError returns the error of a request of a resource at this time, or nil.
+func (p *plane) requestError(resource schema.GroupVersionResource) error {
 	switch {
 	case p.down:
 		return errRefused
@@ -202,11 +202,11 @@ func (p *plane) List(_ context.Context, resource schema.GroupVersionResource,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
-	if err := p.refusal(resource); err != nil {
+	if err := p.requestError(resource); err != nil {
 		return client.List{}, err
 	}
 	list := client.List{Revision: p.revision, Codec: p.reader()}
-	p.asked = append(p.asked, options)
+	p.listOptions = append(p.listOptions, options)
 	for _, o := range p.objects {
 		if selected(o, options) {
 			list.Items = append(list.Items, o)
@@ -226,7 +226,7 @@ func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watches++
-	if err := p.refusal(resource); err != nil {
+	if err := p.requestError(resource); err != nil {
 		return nil, err
 	}
 	if options.After < p.oldest {

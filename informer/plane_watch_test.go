@@ -31,10 +31,10 @@ func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		var news []client.Event
+		var events []client.Event
 		for _, event := range p.history {
 			if event.Revision > w.after && (event.Type == watch.Bookmark || selected(event.Object, w.options)) {
-				news = append(news, event)
+				events = append(events, event)
 			}
 		}
 		switch {
@@ -44,13 +44,13 @@ func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
 			return nil, io.EOF
 		case w.breaks != p.breaks:
 			return nil, io.ErrUnexpectedEOF
-		case len(news) > 0:
+		case len(events) > 0:
 			w.after = p.revision
 			if p.faults != nil {
-				news = p.faults.apply(news)
+				events = p.faults.apply(events)
 			}
-			if len(news) > 0 {
-				return news, nil
+			if len(events) > 0 {
+				return events, nil
 			}
 		}
 		p.changed.Wait()
@@ -66,8 +66,8 @@ func (w *planeWatch) Stop() {
 
 // faults drops, duplicates and delays events at random.
 type faults struct {
-	random *rand.Rand
-	late   []client.Event
+	random  *rand.Rand
+	delayed []client.Event
 }
 
 func (f *faults) apply(events []client.Event) []client.Event {
@@ -78,13 +78,13 @@ func (f *faults) apply(events []client.Event) []client.Event {
 		case 1:
 			out = append(out, event, event)
 		case 2:
-			f.late = append(f.late, event)
+			f.delayed = append(f.delayed, event)
 		default:
 			out = append(out, event)
 		}
-		if len(f.late) > 0 && f.random.IntN(3) == 0 {
-			out = append(out, f.late...)
-			f.late = nil
+		if len(f.delayed) > 0 && f.random.IntN(3) == 0 {
+			out = append(out, f.delayed...)
+			f.delayed = nil
 		}
 	}
 	return out

@@ -30,7 +30,7 @@ type reader[T client.Object] struct {
 func newReader[T client.Object](version schema.GroupVersion, options Options[T], log *slog.Logger) *reader[T] {
 	return &reader[T]{
 		converter: converter[T]{
-			version: version, decode: options.Decode, own: options.Lazy || options.Transform != nil ||
+			version: version, decode: options.Decode, unshared: options.Lazy || options.Transform != nil ||
 				options.Mutations != nil,
 		},
 		transform: options.Transform,
@@ -85,7 +85,7 @@ type encoded[T client.Object] struct {
 	codec  object.Codec
 	raw    *object.Object
 	result atomic.Pointer[decodeResult[T]]
-	left   atomic.Bool // set when it leaves the cache
+	left   atomic.Bool // set when the object leaves the cache
 }
 
 // decodeResult is a recently decoded object, or the error of decoding it.
@@ -101,8 +101,8 @@ func (l *encoded[T]) read() (T, error) {
 	}
 	r := l.reader
 	obj, err := r.decode(l.codec, l.raw)
-	mine := &decodeResult[T]{obj, err}
-	for !l.result.CompareAndSwap(nil, mine) {
+	result := &decodeResult[T]{obj, err}
+	for !l.result.CompareAndSwap(nil, result) {
 		if previous := l.result.Load(); previous != nil {
 			return previous.obj, previous.err
 		}
@@ -146,11 +146,11 @@ type recent[T client.Object] struct {
 	mu    sync.Mutex
 	queue []*encoded[T]
 	bytes int
-	left  int // approximate number that previous left the cache
+	left  int // approximate number of queued objects that left the cache
 }
 
 // add adds an object and returns the oldest ones, which no longer fit.
-func (r *recent[T]) add(l *encoded[T]) (gone []*encoded[T]) {
+func (r *recent[T]) add(l *encoded[T]) (evicted []*encoded[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.left.Load() {
@@ -162,16 +162,16 @@ func (r *recent[T]) add(l *encoded[T]) (gone []*encoded[T]) {
 	for ; r.bytes > maxRecent && n < len(r.queue)-1; n++ {
 		r.bytes -= r.queue[n].raw.Size()
 	}
-	gone = slices.Clone(r.queue[:n])
+	evicted = slices.Clone(r.queue[:n])
 	clear(r.queue[:n])
 	r.queue = r.queue[n:]
-	return gone
+	return evicted
 }
 
-// maxLeft is the number of objects that may previous left the cache before leave removes them.
+// maxLeft is the number of queued objects that may have left the cache before leave removes them.
 const maxLeft = 64
 
-// leave removes the objects that previous left the cache, if these may be half of all.
+// leave removes the objects that left the cache, once they may be half of all.
 func (r *recent[T]) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

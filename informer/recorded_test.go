@@ -42,12 +42,12 @@ func answersOf(t *testing.T, file string, texts ...string) []golden.Response {
 
 // replaying answers lists with the recorded answers in order, and then one watch with its events, one per second.
 type replaying struct {
-	t       *testing.T
-	lists   []golden.Response
-	watch   golden.Response
-	queries []string
-	absent  string // paths with this text, if it is not empty, get the answer for what nobody serves
-	nobody  golden.Response
+	t         *testing.T
+	lists     []golden.Response
+	watch     golden.Response
+	queries   []string
+	absent    string // paths with this text, if it is not empty, get the response notServed
+	notServed golden.Response
 }
 
 func (r *replaying) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -55,7 +55,7 @@ func (r *replaying) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	next := &r.watch
 	switch {
 	case r.absent != "" && strings.Contains(q.URL.Path, r.absent):
-		next = &r.nobody
+		next = &r.notServed
 	case !watching && len(r.lists) > 0:
 		next, r.lists = &r.lists[0], r.lists[1:]
 	}
@@ -94,19 +94,19 @@ func (r *replaying) stream(w http.ResponseWriter, q *http.Request) {
 	<-q.Context().Done()
 }
 
-// told records the notifications of a handler, by name and revision.
-type told[T client.Object] struct{ lines []string }
+// revisionDeliveries records the notifications of a handler, by name and revision.
+type revisionDeliveries[T client.Object] struct{ lines []string }
 
-func (d *told[T]) OnAdd(obj T, initial bool) {
+func (d *revisionDeliveries[T]) OnAdd(obj T, initial bool) {
 	d.lines = append(d.lines, fmt.Sprint("add ", obj.GetName(), " ", obj.GetResourceVersion(), " ", initial))
 }
 
-func (d *told[T]) OnUpdate(old, new T) {
+func (d *revisionDeliveries[T]) OnUpdate(old, new T) {
 	d.lines = append(d.lines, fmt.Sprint("update ", new.GetName(), " ", old.GetResourceVersion(), " ",
 		new.GetResourceVersion()))
 }
 
-func (d *told[T]) OnDelete(obj T, unknown bool) {
+func (d *revisionDeliveries[T]) OnDelete(obj T, unknown bool) {
 	d.lines = append(d.lines, fmt.Sprint("delete ", obj.GetName(), " ", obj.GetResourceVersion(), " ", unknown))
 }
 
@@ -121,7 +121,7 @@ func replay[T client.Object](t *testing.T, r *replaying, resource schema.GroupVe
 		t.Fatal(err)
 	}
 	i := informer.New(source(c), resource, informer.Options[T]{Namespace: "default", Log: quiet().Log})
-	d := &told[T]{}
+	d := &revisionDeliveries[T]{}
 	i.AddHandler(d)
 	stop := run(i)
 	time.Sleep(time.Minute)
@@ -198,10 +198,10 @@ func TestRecordedLateDefinition(t *testing.T) {
 		for _, a := range answersOf(t, "crd.json", path, path+"?fieldSelector=spec.cidr%3D192.168.0.0/16") {
 			answers[a.Status] = a
 		}
-		absent, there := answers[http.StatusNotFound], answers[http.StatusOK]
-		r := &replaying{t: t, lists: []golden.Response{absent, absent, answers[http.StatusTooManyRequests], there},
+		absent, served := answers[http.StatusNotFound], answers[http.StatusOK]
+		r := &replaying{t: t, lists: []golden.Response{absent, absent, answers[http.StatusTooManyRequests], served},
 			watch: golden.Response{Status: http.StatusOK}}
-		r.absent, r.nobody = "/customresourcedefinitions", absent
+		r.absent, r.notServed = "/customresourcedefinitions", absent
 		replay[*unstructured.Unstructured](t, r, networks, client.NewSource, "add example-network 297 true")
 		if len(r.lists) > 0 {
 			t.Errorf("%d recorded responses are left; the requests were %q", len(r.lists), r.queries)

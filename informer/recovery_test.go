@@ -17,8 +17,8 @@ import (
 
 func TestReflectorSurvivesExpiredRevision(t *testing.T) {
 	t.Parallel()
-	there := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
-	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
+	inBubble(t, populated, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		d.read()
 		p.set(func(p *plane) { p.down = true })
 		p.put("a", "2")
@@ -38,7 +38,7 @@ func TestReflectorSurvivesExpiredRevision(t *testing.T) {
 
 func TestReflectorResumesBrokenWatch(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		d.expect(t, "add a=1 initial=false")
 		p.set(func(p *plane) { p.down = true })
@@ -57,8 +57,8 @@ func TestReflectorResumesBrokenWatch(t *testing.T) {
 // If a server returns without objects and with other revisions, the cached objects are deleted.
 func TestReflectorSurvivesEmptyServer(t *testing.T) {
 	t.Parallel()
-	there := func() *plane { p := newPlane(); p.put("a", "old"); p.put("gone", "1"); return p }
-	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "old"); p.put("gone", "1"); return p }
+	inBubble(t, populated, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		d.read()
 		p.set(func(p *plane) { clear(p.objects); p.history, p.oldest, p.revision = nil, 5000, 5000 })
 		p.put("a", "new")
@@ -74,8 +74,8 @@ func TestReflectorSurvivesEmptyServer(t *testing.T) {
 
 func TestReflectorSurvivesRestoredServer(t *testing.T) {
 	t.Parallel()
-	there := func() *plane { p := newPlane(); p.put("a", "old"); return p }
-	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	populated := func() *plane { p := newPlane(); p.put("a", "old"); return p }
+	inBubble(t, populated, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		backup, at := p.objects[informer.Key{Namespace: "ns", Name: "a"}], p.revision
 		p.put("a", "new")
 		p.put("b", "new")
@@ -96,7 +96,7 @@ func TestUnservedResourceIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	missing := func() *plane { p := newPlane(); p.missing = true; return p }
-	inBubble(t, missing, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, missing, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		time.Sleep(24 * time.Hour)
 		select {
 		case <-i.Synced():
@@ -120,7 +120,7 @@ func TestShortlyUnservedResourceIsNotLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	missing := func() *plane { p := newPlane(); p.missing = true; return p }
-	inBubble(t, missing, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, missing, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		time.Sleep(500 * time.Millisecond)
 		p.set(func(p *plane) { p.missing = false })
 		<-i.Synced()
@@ -134,7 +134,7 @@ func TestShortlyUnservedResourceIsNotLogged(t *testing.T) {
 // When a resource is no longer served, the cache retains its objects: the server may still store them.
 func TestUnservedResourceDeletesNothing(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		d.read()
 		p.set(func(p *plane) { p.missing = true })
@@ -156,12 +156,12 @@ func TestFaultyEventsGiveSameCache(t *testing.T) {
 			p.faults = &faults{random: rand.New(rand.NewPCG(seed, 0))}
 			return p
 		}
-		inBubble(t, faulty, relisting, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
-			told := map[string]string{}
+		inBubble(t, faulty, relisting, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
+			notified := map[string]string{}
 			i.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
-				Add:    func(obj *corev1.ConfigMap, _ bool) { told[obj.Name] = obj.Data["value"] },
-				Update: func(_, obj *corev1.ConfigMap) { told[obj.Name] = obj.Data["value"] },
-				Delete: func(obj *corev1.ConfigMap, _ bool) { delete(told, obj.Name) },
+				Add:    func(obj *corev1.ConfigMap, _ bool) { notified[obj.Name] = obj.Data["value"] },
+				Update: func(_, obj *corev1.ConfigMap) { notified[obj.Name] = obj.Data["value"] },
+				Delete: func(obj *corev1.ConfigMap, _ bool) { delete(notified, obj.Name) },
 			})
 			random := rand.New(rand.NewPCG(seed, 1))
 			for n := range 300 {
@@ -181,8 +181,9 @@ func TestFaultyEventsGiveSameCache(t *testing.T) {
 			p.set(func(p *plane) { p.faults = nil })
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
-			if want, got := p.values(), cached(i); !maps.Equal(got, want) || !maps.Equal(told, want) {
-				t.Errorf("seed %d: the cache has %v, the notifications add up to %v, the server has %v", seed, got, told,
+			if want, got := p.values(), cached(i); !maps.Equal(got, want) || !maps.Equal(notified, want) {
+				t.Errorf("seed %d: the cache has %v, the notifications add up to %v, the server has %v", seed, got,
+					notified,
 					want)
 			}
 		})
@@ -192,7 +193,7 @@ func TestFaultyEventsGiveSameCache(t *testing.T) {
 // A duplicate or late event that arrives after the deletion of its object must not restore the object.
 func TestLateEventDoesNotRestoreDeletedObject(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		synctest.Wait()
 		p.put("a", "2")
@@ -200,7 +201,7 @@ func TestLateEventDoesNotRestoreDeletedObject(t *testing.T) {
 		d.read()
 		p.mu.Lock()
 		for _, event := range slices.Clone(p.history) {
-			p.tell(event)
+			p.publish(event)
 		}
 		p.mu.Unlock()
 		p.put("b", "1")

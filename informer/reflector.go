@@ -53,7 +53,7 @@ var errRelist = errors.New("the list must be repeated")
 
 // run lists and watches until ctx ends.
 func (r *reflector[T]) run(ctx context.Context) {
-	r.backoff = backoff{first: firstWait, most: longestWait}
+	r.backoff = backoff{first: firstWait, longest: longestWait}
 	for ctx.Err() == nil {
 		following, err := r.list(ctx)
 		if err == nil {
@@ -106,20 +106,20 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 		ctx = limited
 	}
 	for failures := 0; ; {
-		begun, from := time.Now(), r.sequence.last
+		start, from := time.Now(), r.sequence.last
 		err := r.watchOnce(ctx, following)
 		following = nil
 		if context.Cause(ctx) != nil {
 			return context.Cause(ctx)
 		}
-		if time.Since(begun) >= goodWatch {
+		if time.Since(start) >= goodWatch {
 			r.backoff.reset()
 		}
 		if r.sequence.last != from {
 			failures = 0
 		}
 		switch {
-		case err == io.EOF && time.Since(begun) >= goodWatch:
+		case err == io.EOF && time.Since(start) >= goodWatch:
 			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			r.log.Debug("the watch's revision has expired: listing again", "revision",
@@ -191,7 +191,7 @@ func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) er
 		if err != nil {
 			return err
 		}
-		if err := r.take(events); err != nil {
+		if err := r.enqueue(events); err != nil {
 			return err
 		}
 	}

@@ -41,8 +41,8 @@ func (l *listTimes) List(ctx context.Context, resource schema.GroupVersionResour
 	return l.plane.List(ctx, resource, options)
 }
 
-// taken returns the times since its last call, in order.
-func (l *listTimes) taken() []time.Time {
+// drain returns the times since its last call, in order.
+func (l *listTimes) drain() []time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	times := l.times
@@ -58,27 +58,27 @@ func TestExpiredInformersSpreadTheirLists(t *testing.T) {
 		p.put("a", "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		const crowd = 100
-		for range crowd {
+		const informers = 100
+		for range informers {
 			i := informer.New(p, configmaps, quiet())
 			running.Go(func() { i.Run(ctx) })
 		}
 		pause()
-		p.taken()
+		p.drain()
 		lost := time.Now()
 		p.put("b", "1")
 		p.compact()
 		p.set(func(p *plane) { p.oldest++ }) // and breaks off all watches
 		p.put("c", "1")
 		time.Sleep(time.Minute)
-		times := p.taken()
-		if len(times) < crowd || times[crowd-1].Sub(lost) > 10*time.Second {
+		times := p.drain()
+		if len(times) < informers || times[informers-1].Sub(lost) > 10*time.Second {
 			t.Fatalf("got %d lists, the last after %v", len(times), times[len(times)-1].Sub(lost))
 		}
-		const most = 25 // in a tenth of a second; at random over two seconds it is five
-		for n := range len(times) - most {
-			if window := times[n+most].Sub(times[n]); window < 100*time.Millisecond {
-				t.Errorf("got %d lists within %v", most, window)
+		const maxLists = 25 // in a tenth of a second; at random over two seconds it is five
+		for n := range len(times) - maxLists {
+			if window := times[n+maxLists].Sub(times[n]); window < 100*time.Millisecond {
+				t.Errorf("got %d lists within %v", maxLists, window)
 				break
 			}
 		}
@@ -90,9 +90,9 @@ func TestExpiredInformersSpreadTheirLists(t *testing.T) {
 func TestRetryAfterIsRespected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var asked []time.Time
+		var requests []time.Time
 		transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			asked = append(asked, time.Now())
+			requests = append(requests, time.Now())
 			w.Header().Set("Retry-After", "30")
 			http.Error(w, "busy", http.StatusTooManyRequests)
 		}))
@@ -105,11 +105,11 @@ func TestRetryAfterIsRespected(t *testing.T) {
 		defer cancel()
 		i.Run(ctx)
 		transport.Close()
-		if len(asked) < 10 {
-			t.Fatalf("got %d requests", len(asked))
+		if len(requests) < 10 {
+			t.Fatalf("got %d requests", len(requests))
 		}
-		for n := range asked[1:] {
-			if waited := asked[n+1].Sub(asked[n]); waited < 30*time.Second || waited > 41*time.Second {
+		for n := range requests[1:] {
+			if waited := requests[n+1].Sub(requests[n]); waited < 30*time.Second || waited > 41*time.Second {
 				t.Errorf("got request %d after %v", n+1, waited)
 			}
 		}
@@ -118,13 +118,13 @@ func TestRetryAfterIsRespected(t *testing.T) {
 
 func TestUndecodableObjectsAreCountedUntilDeleted(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		for _, name := range []string{"a", "b", "c"} {
 			p.put(name, "1")
 		}
 		d.read()
-		p.spoil("a")
-		p.spoil("b")
+		p.corrupt("a")
+		p.corrupt("b")
 		p.put("c", "2")
 		d.expect(t, "update c=1->2")
 		if n := i.Unreadable(); n != 2 {
@@ -139,25 +139,25 @@ func TestUndecodableObjectsAreCountedUntilDeleted(t *testing.T) {
 func TestOutdatedStatesAreNotDecoded(t *testing.T) {
 	t.Parallel()
 	decoded := 0
-	var gate chan struct{} // of the bubble
-	slowly := func() options {
+	var release chan struct{} // of the bubble
+	blocking := func() options {
 		o := quiet()
 		o.Decode = func(by object.Codec, raw *object.Object) (*corev1.ConfigMap, error) {
 			if decoded++; decoded == 1 {
-				<-gate
+				<-release
 			}
 			obj, err := raw.Decoded(by)
 			return obj.(*corev1.ConfigMap), err
 		}
 		return o
 	}
-	there := func() *plane { gate = make(chan struct{}); p := newPlane(); p.put("a", "1"); return p }
-	inBubble(t, there, slowly, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+	populated := func() *plane { release = make(chan struct{}); p := newPlane(); p.put("a", "1"); return p }
+	inBubble(t, populated, blocking, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *deliveries) {
 		for n := range 10 {
 			p.put("a", strconv.Itoa(n+2))
 			synctest.Wait()
 		}
-		close(gate)
+		close(release)
 		synctest.Wait()
 		if got := cached(i)["a"]; got != "11" || decoded != 2 {
 			t.Errorf("got a=%s in the cache after decoding %d of eleven states", got, decoded)
@@ -167,7 +167,7 @@ func TestOutdatedStatesAreNotDecoded(t *testing.T) {
 
 // shipDefinition defines a resource whose schema permits any fields.
 func shipDefinition() *apiextensionsv1.CustomResourceDefinition {
-	yes := true
+	preserve := true
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{Kind: "CustomResourceDefinition", APIVersion: "apiextensions.k8s.io/v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: "ships.example.com"},
@@ -177,7 +177,7 @@ func shipDefinition() *apiextensionsv1.CustomResourceDefinition {
 				ListKind: "ShipList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve}},
 			}},
 		},
 	}
@@ -188,12 +188,12 @@ func TestWireInformerWaitsForDefinition(t *testing.T) {
 	for name, source := range map[string]func(*client.Client) client.Source{"in pages": client.NewSource, "streamed": client.NewStreamingSource} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { waitsForItsDefinition(t, source) })
+			synctest.Test(t, func(t *testing.T) { waitForDefinition(t, source) })
 		})
 	}
 }
 
-func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Source) {
+func waitForDefinition(t *testing.T, source func(*client.Client) client.Source) {
 	plane, err := bowline.Start(t.Context(), bowline.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -212,8 +212,8 @@ func waitsForItsDefinition(t *testing.T, source func(*client.Client) client.Sour
 	running.Go(func() { i.Run(ctx) })
 	time.Sleep(time.Hour)
 	synctest.Wait()
-	if said := strings.Count(log.String(), "the resource is not served yet"); said != 1 {
-		t.Errorf("got %d log records that the resource is not served, want 1", said)
+	if count := strings.Count(log.String(), "the resource is not served yet"); count != 1 {
+		t.Errorf("got %d log records that the resource is not served, want 1", count)
 	}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}

@@ -51,7 +51,7 @@ func TestUndecodableListItemIsNotDeleted(t *testing.T) {
 		i := informer.New(h, configmaps, quiet())
 		defer run(i)()
 		<-i.Synced()
-		d := &diary{}
+		d := &deliveries{}
 		i.AddHandler(d)
 		d.read()
 		h.set(func(*plane) { h.name = "a" })
@@ -83,7 +83,7 @@ func answering(t *testing.T, ctx context.Context, handler http.HandlerFunc) {
 
 func TestWatchErrorCausesList(t *testing.T) {
 	t.Parallel()
-	for status, most := range map[int]int{http.StatusInternalServerError: 120, http.StatusServiceUnavailable: 1} {
+	for status, maxLists := range map[int]int{http.StatusInternalServerError: 120, http.StatusServiceUnavailable: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			lists, watches := 0, 0
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -101,7 +101,7 @@ func TestWatchErrorCausesList(t *testing.T) {
 				fmt.Fprintf(w,
 					`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"event 6 cannot be told of","code":%d}`, status)
 			})
-			if lists < most/2 || lists > most || watches < 5*lists {
+			if lists < maxLists/2 || lists > maxLists || watches < 5*lists {
 				t.Errorf("status %d: got %d lists and %d watches in an hour", status, lists, watches)
 			}
 		})
@@ -111,14 +111,14 @@ func TestWatchErrorCausesList(t *testing.T) {
 func TestBookmarkIsNotADefinition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		requests := 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answering(t, ctx, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			switch {
 			case !strings.Contains(r.URL.Path, "customresourcedefinitions"):
-				if asked++; asked > 100 {
+				if requests++; requests > 100 {
 					cancel()
 				}
 				w.WriteHeader(http.StatusNotFound)
@@ -132,8 +132,8 @@ func TestBookmarkIsNotADefinition(t *testing.T) {
 				fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
 			}
 		})
-		if asked > 10 {
-			t.Errorf("got %d requests", asked)
+		if requests > 10 {
+			t.Errorf("got %d requests", requests)
 		}
 	})
 }

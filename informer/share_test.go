@@ -36,13 +36,13 @@ func TestListedObjectsShareEqualParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) { return obj, nil }
+	identity := func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) { return obj, nil }
 	for name, test := range map[string]struct {
 		options
 		share bool
 	}{
 		"as they are":         {options{}, true},
-		"transformed":         {options{Transform: same}, false},
+		"transformed":         {options{Transform: identity}, false},
 		"looked after":        {options{Mutations: informer.DetectMutations(t)}, false},
 		"decoded when needed": {options{Lazy: true}, false},
 	} {
@@ -80,18 +80,18 @@ func TestInProcessObjectsShareEqualParts(t *testing.T) {
 		}
 	}
 	r := &recorder{}
-	for _, looking := range []*informer.Mutations{nil, informer.DetectMutations(r)} {
-		i := informer.New(plane.Source(), configmaps, options{Namespace: "default", Mutations: looking})
+	for _, mutations := range []*informer.Mutations{nil, informer.DetectMutations(r)} {
+		i := informer.New(plane.Source(), configmaps, options{Namespace: "default", Mutations: mutations})
 		stop := run(i)
 		<-i.Synced()
-		places := map[uintptr]int{}
+		addresses := map[uintptr]int{}
 		for _, cm := range i.Indexer().List() {
-			places[reflect.ValueOf(cm.Data).Pointer()]++
+			addresses[reflect.ValueOf(cm.Data).Pointer()]++
 		}
-		if few := len(places) < 20; few != (looking == nil) {
-			t.Errorf("with detection: %t; got %d copies of the data of 30 objects", looking != nil, len(places))
+		if shared := len(addresses) < 20; shared != (mutations == nil) {
+			t.Errorf("with detection: %t; got %d copies of the data of 30 objects", mutations != nil, len(addresses))
 		}
-		if looking != nil {
+		if mutations != nil {
 			cm, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "a20"})
 			cm.Data["key"] = "mine"
 		}

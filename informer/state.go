@@ -20,8 +20,8 @@ type state[T client.Object] struct {
 	// obj is the object. It is nil while encoded is set: before decoding, and always in a lazy informer.
 	obj     T
 	encoded *encoded[T]
-	// places are its positions in the indexes. The indexer owns them.
-	places []place[T]
+	// positions are its positions in the indexes. The indexer owns them.
+	positions []position[T]
 }
 
 // read returns the object, which is shared. It can fail only in a lazy informer.
@@ -44,8 +44,8 @@ func (s *state[T]) shown() (obj T, ok bool) {
 }
 
 // older reports whether a state precedes another. Revision 0 means unknown.
-func (s *state[T]) older(than *state[T]) bool {
-	return s.revision < than.revision && s.revision > 0
+func (s *state[T]) older(other *state[T]) bool {
+	return s.revision < other.revision && s.revision > 0
 }
 
 func (s *state[T]) uid() types.UID {

@@ -45,64 +45,64 @@ var kinds = map[string]func(o *options){
 func TestUndecodableObjectIsNotNotFound(t *testing.T) {
 	t.Parallel()
 	for from, source := range sources {
-		for kind, with := range kinds {
+		for kind, configure := range kinds {
 			t.Run(from+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					p, o := newPlane(), quiet()
-					with(&o)
-					p.spoil("a")
+					configure(&o)
+					p.corrupt("a")
 					p.put("b", "1")
 					i := informer.New(source(t, p), configmaps, o)
 					defer run(i)()
 					<-i.Synced()
-					w := unread{t, p, i}
-					w.lives(kind == "lazy")
+					w := undecodable{t, p, i}
+					w.checkStates(kind == "lazy")
 				})
 			})
 		}
 	}
 }
 
-// unread is an informer and the plane with the objects that it cannot decode.
-type unread struct {
+// undecodable is an informer and the plane with the objects that it cannot decode.
+type undecodable struct {
 	*testing.T
 	plane    *plane
 	informer *informer.Informer[*corev1.ConfigMap]
 }
 
-// lives changes objects between decodable and undecodable states. "a" cannot be decoded at first, "b" can.
-func (w unread) lives(lazy bool) {
-	w.is("a", "unreadable")
-	w.is("b", "1")
-	w.is("c", "not found")
+// checkStates changes objects between decodable and undecodable states. "a" cannot be decoded at first, "b" can.
+func (w undecodable) checkStates(lazy bool) {
+	w.expect("a", "unreadable")
+	w.expect("b", "1")
+	w.expect("c", "not found")
 
 	w.plane.put("a", "2")
-	w.is("a", "2")
+	w.expect("a", "2")
 
-	w.plane.spoil("c")
-	w.is("c", "unreadable")
+	w.plane.corrupt("c")
+	w.expect("c", "unreadable")
 	w.plane.remove("c")
-	w.is("c", "not found")
+	w.expect("c", "not found")
 
-	w.plane.spoil("b")
+	w.plane.corrupt("b")
 	if lazy {
-		w.is("b", "unreadable")
+		w.expect("b", "unreadable")
 	} else {
-		w.is("b", "1") // the last state that could be read
+		w.expect("b", "1") // the last state that could be read
 	}
 	w.plane.remove("b")
-	w.is("b", "not found")
-	w.plane.spoil("b") // another object
-	w.is("b", "unreadable")
+	w.expect("b", "not found")
+	w.plane.corrupt("b") // another object
+	w.expect("b", "unreadable")
 
-	w.plane.set(forgetting("b"))
+	w.plane.set(deleteUnobserved("b"))
 	pause()
-	w.is("b", "not found")
+	w.expect("b", "not found")
 }
 
-// is checks the result of a lister for an object.
-func (w unread) is(name, want string) {
+// expect checks the result of a lister for an object.
+func (w undecodable) expect(name, want string) {
 	w.Helper()
 	synctest.Wait()
 	got := ""
@@ -113,7 +113,7 @@ func (w unread) is(name, want string) {
 		got = "not found"
 	case errors.As(err, &unreadable):
 		got = "unreadable"
-		w.names(name, unreadable)
+		w.expectError(name, unreadable)
 	case err != nil:
 		got = err.Error()
 	default:
@@ -131,8 +131,8 @@ func (w unread) is(name, want string) {
 	}
 }
 
-// names checks that an error names the object and the field, and what to do.
-func (w unread) names(name string, e *informer.UnreadableError) {
+// expectError checks that an error names the object and the field, and what to do.
+func (w undecodable) expectError(name string, e *informer.UnreadableError) {
 	w.Helper()
 	key := informer.Key{Namespace: "ns", Name: name}
 	want := w.plane.objects[key]
@@ -149,14 +149,14 @@ func (w unread) names(name string, e *informer.UnreadableError) {
 // A Transform may return a NotFound error, which must not be mistaken for a missing object.
 func TestTransformNotFoundErrorIsNotNotFound(t *testing.T) {
 	t.Parallel()
-	refusing := func() options {
+	failing := func() options {
 		o := quiet()
 		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			return nil, apierrors.NewNotFound(configmaps.GroupResource(), "what it refers to")
 		}
 		return o
 	}
-	inBubble(t, newPlane, refusing, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, failing, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		synctest.Wait()
 		if _, err := i.Lister().Get("ns", "a"); err == nil || apierrors.IsNotFound(err) ||
@@ -167,7 +167,7 @@ func TestTransformNotFoundErrorIsNotNotFound(t *testing.T) {
 }
 
 // ends is a VanishHandler that records all deletions.
-type ends struct{ diary }
+type ends struct{ deliveries }
 
 func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 	e.write("end %s of %s unknown=%t", obj.Name, obj.UID, finalStateUnknown)
@@ -177,26 +177,26 @@ func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 // that could not be decoded.
 func TestVanishHandlerReceivesUndecodableDeletions(t *testing.T) {
 	t.Parallel()
-	for _, with := range []func() options{quiet, lazily} {
-		inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
+	for _, newOptions := range []func() options{quiet, lazily} {
+		inBubble(t, newPlane, newOptions, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *deliveries) {
 			var e ends
 			i.AddHandler(&e)
 			uid := func() string { return "uid-" + (p.revision + 1).String() }
 			first := uid()
-			p.spoil("a")
+			p.corrupt("a")
 			synctest.Wait()
 			p.remove("a")
 			e.expect(t, "end a of "+first+" unknown=true")
 			second := uid()
-			p.spoil("a")
+			p.corrupt("a")
 			synctest.Wait()
-			p.set(forgetting("a"))
+			p.set(deleteUnobserved("a"))
 			pause()
 			e.expect(t, "end a of "+second+" unknown=true")
 			third := uid()
-			p.spoil("a")
+			p.corrupt("a")
 			synctest.Wait()
-			p.set(forgetting("a"))
+			p.set(deleteUnobserved("a"))
 			p.put("a", "1") // before it is listed again
 			pause()
 			e.expect(t, "end a of "+third+" unknown=true", "add a=1 initial=false")
@@ -205,8 +205,8 @@ func TestVanishHandlerReceivesUndecodableDeletions(t *testing.T) {
 	}
 }
 
-// forgetting deletes an object without an event.
-func forgetting(name string) func(p *plane) {
+// deleteUnobserved deletes an object without an event.
+func deleteUnobserved(name string) func(p *plane) {
 	return func(p *plane) {
 		p.revision++
 		p.oldest, p.history = p.revision, nil
@@ -217,11 +217,11 @@ func forgetting(name string) func(p *plane) {
 // A controller must not mistake a deleted object for an undecodable one that has its name now.
 func TestUndecodableSuccessorRemovesObject(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		d.expect(t, "add a=1 initial=false")
-		p.set(forgetting("a"))
-		p.spoil("a") // before it is listed again
+		p.set(deleteUnobserved("a"))
+		p.corrupt("a") // before it is listed again
 		pause()
 		d.expect(t, "delete a=1 unknown=true")
 		if _, err := i.Lister().Get("ns", "a"); !errors.As(err, new(*informer.UnreadableError)) {

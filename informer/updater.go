@@ -19,10 +19,10 @@ type updater[T client.Object] struct {
 }
 
 // apply applies the deltas of entries to the cache and sets notices.
-func (u *updater[T]) apply(some []*pending[T]) {
+func (u *updater[T]) apply(chunk []*pending[T]) {
 	u.indexer.mu.Lock()
 	defer u.indexer.mu.Unlock()
-	for _, p := range some {
+	for _, p := range chunk {
 		if p.endList {
 			u.filled = true
 			close(u.synced)
@@ -85,15 +85,15 @@ func (u *updater[T]) remove(cached, last *state[T], unknown bool) {
 // changed replaces a cached object by a newer state. It drops duplicate and late states. If the UID
 // differs, the deletion of the previous object was not observed.
 func (u *updater[T]) changed(d delta[T], cached *state[T]) {
-	other := d.state.uid() != cached.uid()
-	outdated := d.state.revision == cached.revision && !other || isWatched(d.Type) && d.state.older(cached)
+	recreated := d.state.uid() != cached.uid()
+	outdated := d.state.revision == cached.revision && !recreated || isWatched(d.Type) && d.state.older(cached)
 	if outdated && !d.restored {
 		return
 	}
 	_, skipped := u.progress.skipped[cached.key]
 	u.release(cached)
 	u.store(d.state)
-	if other {
+	if recreated {
 		u.notify(notice[T]{kind: noticeDelete, old: cached, flag: true})
 		u.notify(notice[T]{kind: noticeAdd, new: d.state})
 		return

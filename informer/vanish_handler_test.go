@@ -14,25 +14,27 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// mourner is a gate that is a VanishHandler. It records the revision of each deleted object.
-type mourner struct {
-	*gate
+// vanishRecorder is a blockingHandler that is a VanishHandler. It records the UID of each deleted object.
+type vanishRecorder struct {
+	*blockingHandler
 	ends    map[string]bool // by UID
 	unknown int             // of those, how many came without their state
 }
 
-func newMourner() *mourner { return &mourner{gate: newGate(), ends: map[string]bool{}} }
+func newVanishRecorder() *vanishRecorder {
+	return &vanishRecorder{blockingHandler: newBlockingHandler(), ends: map[string]bool{}}
+}
 
-func (m *mourner) OnDelete(obj *corev1.ConfigMap, _ bool) { m.ends[string(obj.UID)] = true }
+func (m *vanishRecorder) OnDelete(obj *corev1.ConfigMap, _ bool) { m.ends[string(obj.UID)] = true }
 
-func (m *mourner) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
+func (m *vanishRecorder) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
 	m.ends[string(obj.UID)] = true
 	if finalStateUnknown {
 		m.unknown++
 	}
 	if finalStateUnknown != (len(obj.Data) == 0) || obj.Name == "" || obj.Namespace != "ns" ||
 		obj.ResourceVersion == "" {
-		panic(fmt.Sprintf("unknown: %t, but told of %v", finalStateUnknown, obj))
+		panic(fmt.Sprintf("unknown: %t, but notified of %v", finalStateUnknown, obj))
 	}
 }
 
@@ -46,7 +48,7 @@ func passing(p *plane, count int, name func(int) string) (uids []string) {
 	return uids
 }
 
-func (m *mourner) expectEnds(t *testing.T, uids []string) {
+func (m *vanishRecorder) expectEnds(t *testing.T, uids []string) {
 	t.Helper()
 	synctest.Wait()
 	for _, uid := range uids {
@@ -58,21 +60,21 @@ func (m *mourner) expectEnds(t *testing.T, uids []string) {
 
 func TestVanishHandlerReceivesAllDeletions(t *testing.T) {
 	t.Parallel()
-	for _, with := range []func() options{quiet, lazily} {
+	for _, newOptions := range []func() options{quiet, lazily} {
 		log := &strings.Builder{}
 		logging := func() options {
-			o := with()
+			o := newOptions()
 			o.Log = slog.New(slog.NewTextHandler(log, nil))
 			return o
 		}
-		inBubble(t, newPlane, logging, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
-			m := newMourner()
+		inBubble(t, newPlane, logging, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *deliveries) {
+			m := newVanishRecorder()
 			i.AddHandler(m)
 			p.put("first", "1")
-			<-m.inside
+			<-m.called
 			uids := passing(p, 3000, func(n int) string { return fmt.Sprint("passing-", n) })
 			synctest.Wait()
-			close(m.open)
+			close(m.release)
 			m.expectEnds(t, uids)
 			if m.unknown != 3000-1024 || log.Len() > 0 {
 				t.Errorf("got %d deletions without states; the log is:\n%s", m.unknown, log)
@@ -85,26 +87,26 @@ func TestVanishHandlerReceivesAllDeletions(t *testing.T) {
 func TestVanishHandlerReceivesDeletionsBeforeCaching(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, m, log := newPlane(), newMourner(), &strings.Builder{}
-		inside, open, once := make(chan struct{}), make(chan struct{}), sync.Once{}
+		p, m, log := newPlane(), newVanishRecorder(), &strings.Builder{}
+		called, release, once := make(chan struct{}), make(chan struct{}), sync.Once{}
 		o := logged(log)()
 		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-			once.Do(func() { close(inside); <-open })
+			once.Do(func() { close(called); <-release })
 			return obj, nil
 		}
 		i := informer.New(p, configmaps, o)
 		i.AddHandler(m)
-		close(m.open)
+		close(m.release)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { i.Run(ctx) })
 		synctest.Wait()
 		p.put("first", "1")
-		<-inside
+		<-called
 		uids := passing(p, 100, func(int) string { return "passing" })
 		p.put("passing", "stays")
 		synctest.Wait()
-		close(open)
+		close(release)
 		m.expectEnds(t, uids)
 		if len(m.ends) != 100 || m.unknown == 0 || log.Len() > 0 || i.Unreadable() > 0 {
 			t.Errorf("got %d deletions, %d without states; the log has:\n%s", len(m.ends), m.unknown, log)

@@ -25,18 +25,19 @@ func TestCacheIsNotBehindNotifications(t *testing.T) {
 	t.Parallel()
 	for _, lazy := range []bool{false, true} {
 		options := func() options { o := quiet(); o.Lazy = lazy; return o }
-		there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
-		inBubble(t, there, options, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+		populated := func() *plane { p := newPlane(); p.put("a", "1"); return p }
+		inBubble(t, populated, options, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *deliveries) {
 			calls := 0
-			check := func(told *corev1.ConfigMap, gone bool) {
+			check := func(obj *corev1.ConfigMap, deleted bool) {
 				calls++
-				if got, ok := i.Indexer().Get(informer.KeyOf(told)); ok == gone || ok &&
-					got.ResourceVersion != told.ResourceVersion {
-					t.Errorf("lazy %t: notified of %s at %s, deleted %t; the cache has %v", lazy, told.Name,
-						told.ResourceVersion, gone, got)
+				if got, ok := i.Indexer().Get(informer.KeyOf(obj)); ok == deleted || ok &&
+					got.ResourceVersion != obj.ResourceVersion {
+					t.Errorf("lazy %t: notified of %s at %s, deleted %t; the cache has %v", lazy, obj.Name,
+						obj.ResourceVersion, deleted, got)
 				}
-				if found := i.Indexer().InNamespace("ns"); (len(found) == 0) != gone {
-					t.Errorf("lazy %t: notified of %s, deleted %t; the index has %d", lazy, told.Name, gone, len(found))
+				if found := i.Indexer().InNamespace("ns"); (len(found) == 0) != deleted {
+					t.Errorf("lazy %t: notified of %s, deleted %t; the index has %d", lazy, obj.Name, deleted,
+						len(found))
 				}
 			}
 			i.AddHandler(funcs{
@@ -61,13 +62,13 @@ func TestCacheIsNotBehindNotifications(t *testing.T) {
 func TestBookmarksAdvanceResumeRevision(t *testing.T) {
 	t.Parallel()
 	for _, withBookmark := range []bool{true, false} {
-		inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 			p.put("a", "1")
 			d.read()
 			p.mu.Lock()
 			p.revision += 100 // by what other resources' writers did
 			if withBookmark {
-				p.tell(client.Event{Type: watch.Bookmark, Object: p.object("", "", ""), Revision: p.revision})
+				p.publish(client.Event{Type: watch.Bookmark, Object: p.object("", "", ""), Revision: p.revision})
 			}
 			p.mu.Unlock()
 			synctest.Wait()
@@ -144,13 +145,13 @@ func TestBackoffGrowsWithJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		asked := make([][]time.Duration, 20)
-		begun := time.Now()
+		requests := make([][]time.Duration, 20)
+		start := time.Now()
 		var stops []func()
-		for n := range asked {
+		for n := range requests {
 			transport := inprocess.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				mu.Lock()
-				asked[n] = append(asked[n], time.Since(begun))
+				requests[n] = append(requests[n], time.Since(start))
 				mu.Unlock()
 				w.WriteHeader(http.StatusInternalServerError)
 			}))
@@ -166,7 +167,7 @@ func TestBackoffGrowsWithJitter(t *testing.T) {
 			stop()
 		}
 		differ := map[time.Duration]bool{}
-		for _, at := range asked {
+		for _, at := range requests {
 			if len(at) < 60 || len(at) > 130 { // ten minutes of waits between 5 and 10 s, and some shorter ones before
 				t.Errorf("got %d requests in ten minutes", len(at))
 			}

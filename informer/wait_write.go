@@ -39,8 +39,8 @@ func (i *Informer[T]) waitForWrite(ctx context.Context, w client.Write) error {
 		return err
 	}
 	for {
-		gone, changed := i.isGone(key, w.UID)
-		if gone {
+		deleted, changed := i.isDeleted(key, w.UID)
+		if deleted {
 			return nil
 		}
 		select {
@@ -52,8 +52,8 @@ func (i *Informer[T]) waitForWrite(ctx context.Context, w client.Write) error {
 	}
 }
 
-// isGone reports whether an object is not in the cache. If it is, the channel is closed at the next change.
-func (i *Informer[T]) isGone(key Key, uid types.UID) (bool, <-chan struct{}) {
+// isDeleted reports whether an object is not in the cache. If it is, the channel is closed at the next change.
+func (i *Informer[T]) isDeleted(key Key, uid types.UID) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if s := i.indexer.state(key); s == nil || s.uid() != uid {
@@ -73,6 +73,7 @@ func (i *Informer[T]) concernsWrite(key Key, w client.Write) bool {
 	if scope.Fields == nil && scope.Labels == nil || i.indexer.state(key) != nil {
 		return true
 	}
-	of := w.Subresource == "" || w.Subresource == "status" // other subresources may return the labels of another object
-	return scope.Fields == nil && of && scope.Labels.Matches(labels.Set(w.Labels))
+	// other subresources may return the labels of another object
+	sameLabels := w.Subresource == "" || w.Subresource == "status"
+	return scope.Fields == nil && sameLabels && scope.Labels.Matches(labels.Set(w.Labels))
 }

@@ -40,7 +40,7 @@ func overWire(p *plane) http.HandlerFunc {
 		}
 		after, _ := object.ParseRevision(r.URL.Query().Get("resourceVersion"))
 		watching, err := p.Watch(r.Context(), configmaps, client.Options{After: after})
-		if err != nil { // it is forgotten
+		if err != nil { // the revision is compacted
 			w.WriteHeader(http.StatusGone)
 			json.NewEncoder(w).Encode(err.(apierrors.APIStatus).Status())
 			return
@@ -71,9 +71,9 @@ func TestWireAndInProcessInformersAreEqual(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		var diaries []*diary
+		var diaries []*deliveries
 		for _, source := range []client.Source{p, client.NewSource(c)} {
-			d := &diary{}
+			d := &deliveries{}
 			diaries = append(diaries, d)
 			f := informer.NewFactory(source,
 				informer.FactoryOptions{Resync: time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -111,11 +111,11 @@ func TestWireAndInProcessInformersAreEqual(t *testing.T) {
 
 func TestUndecodableObjectRetainsLastState(t *testing.T) {
 	t.Parallel()
-	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *deliveries) {
 		p.put("a", "1")
 		p.put("b", "1")
 		d.read()
-		p.spoil("a")
+		p.corrupt("a")
 		p.set(func(p *plane) { p.oldest, p.history = p.revision+1, nil })
 		p.put("b", "2")
 		pause()

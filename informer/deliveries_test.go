@@ -17,23 +17,23 @@ import (
 
 type options = informer.Options[*corev1.ConfigMap]
 
-// diary records the notifications of a handler.
-type diary struct {
+// deliveries records the notifications of a handler.
+type deliveries struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) write(format string, arguments ...any) {
+func (d *deliveries) write(format string, arguments ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, arguments...))
 }
 
-func (d *diary) OnAdd(obj *corev1.ConfigMap, initial bool) {
+func (d *deliveries) OnAdd(obj *corev1.ConfigMap, initial bool) {
 	d.write("add %s=%s initial=%t", obj.Name, obj.Data["value"], initial)
 }
 
-func (d *diary) OnUpdate(old, new *corev1.ConfigMap) {
+func (d *deliveries) OnUpdate(old, new *corev1.ConfigMap) {
 	if old == new {
 		d.write("sync %s=%s", new.Name, new.Data["value"])
 		return
@@ -41,12 +41,12 @@ func (d *diary) OnUpdate(old, new *corev1.ConfigMap) {
 	d.write("update %s=%s->%s", new.Name, old.Data["value"], new.Data["value"])
 }
 
-func (d *diary) OnDelete(obj *corev1.ConfigMap, unknown bool) {
+func (d *deliveries) OnDelete(obj *corev1.ConfigMap, unknown bool) {
 	d.write("delete %s=%s unknown=%t", obj.Name, obj.Data["value"], unknown)
 }
 
 // read returns the notifications since its last call, once all goroutines are idle.
-func (d *diary) read() []string {
+func (d *deliveries) read() []string {
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,21 +56,22 @@ func (d *diary) read() []string {
 }
 
 // expect compares the notifications since the last call of read.
-func (d *diary) expect(t *testing.T, want ...string) {
+func (d *deliveries) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := d.read(); !slices.Equal(got, want) {
 		t.Errorf("got notifications %q, want %q", got, want)
 	}
 }
 
-// inBubble runs an informer of a plane with a diary, in virtual time, and stops it when f returns.
+// inBubble runs an informer of a plane with a handler that records its notifications, in virtual time, and stops it
+// when f returns.
 func inBubble(t *testing.T, p func() *plane, o func() options,
-	f func(*plane, *informer.Informer[*corev1.ConfigMap], *diary)) {
+	f func(*plane, *informer.Informer[*corev1.ConfigMap], *deliveries)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		plane := p()
 		i := informer.New(plane, configmaps, o())
-		d := &diary{}
+		d := &deliveries{}
 		i.AddHandler(d)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
