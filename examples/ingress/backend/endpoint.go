@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -57,8 +58,14 @@ func (e *endpoint) keep(m *loop.Manager) {
 	}})
 }
 
-// Reconcile implements controller.Reconciler.
+// requestTimeout bounds a registration that is under way when the backend is stopped.
+const requestTimeout = 10 * time.Second
+
+// Reconcile implements controller.Reconciler. It completes its write after the end of ctx: the server may carry out a
+// canceled write after leave has deleted the EndpointSlice.
 func (e *endpoint) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
 	err := e.join(ctx)
 	if !apierrors.IsNotFound(err) {
 		return loop.Result{}, err

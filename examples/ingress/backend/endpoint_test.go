@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
@@ -59,7 +61,7 @@ func TestEndpointFollowsItsService(t *testing.T) {
 			}
 		}
 		create()
-		stop := keepEndpoint(t, p)
+		stop := keepEndpoint(t, p.RESTConfig())
 		check("at first", "http 192.0.2.1:9000")
 		patch := []byte(`{"spec":{"ports":[{"name":"web","port":8080}]}}`)
 		_, err := services.Patch(t.Context(), "default", "web", "", types.StrategicMergePatchType, patch,
@@ -72,7 +74,7 @@ func TestEndpointFollowsItsService(t *testing.T) {
 		if err := slices.Delete(t.Context(), "default", "web-192-0-2-1-9000", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		check("after somebody took it away", "web 192.0.2.1:9000", "http 192.0.2.1:9000")
+		check("after its deletion by somebody else", "web 192.0.2.1:9000", "http 192.0.2.1:9000")
 		if err := services.Delete(t.Context(), "default", "web", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -85,9 +87,9 @@ func TestEndpointFollowsItsService(t *testing.T) {
 }
 
 // keepEndpoint registers 192.0.2.1:9000 as an endpoint of the service web until stop is called.
-func keepEndpoint(t *testing.T, p *bowlinetest.Plane) (stop func()) {
+func keepEndpoint(t *testing.T, config *rest.Config) (stop func()) {
 	t.Helper()
-	m, err := loop.NewManager(p.RESTConfig(), loop.ManagerOptions{})
+	m, err := loop.NewManager(config, loop.ManagerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +108,52 @@ func keepEndpoint(t *testing.T, p *bowlinetest.Plane) (stop func()) {
 			t.Error(err)
 		}
 	}
+}
+
+// slowNetwork delivers each PATCH after a second, even if the client has canceled it by then.
+type slowNetwork struct{ next http.RoundTripper }
+
+func (n slowNetwork) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method != http.MethodPatch {
+		return n.next.RoundTrip(q)
+	}
+	type result struct {
+		response *http.Response
+		err      error
+	}
+	answered := make(chan result, 1)
+	go func() {
+		time.Sleep(time.Second)
+		response, err := n.next.RoundTrip(q.WithContext(context.WithoutCancel(q.Context())))
+		answered <- result{response, err}
+	}()
+	select {
+	case r := <-answered:
+		return r.response, r.err
+	case <-q.Context().Done():
+		return nil, q.Context().Err()
+	}
+}
+
+// A backend that is stopped while its EndpointSlice is being created deletes it afterwards.
+func TestEndpointIsDeletedAfterPendingCreate(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+		service.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}}
+		if _, err := bowlinetest.Client[*corev1.Service](t, p).Create(t.Context(), service,
+			metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		config := p.RESTConfig()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return slowNetwork{next} })
+		stop := keepEndpoint(t, config)
+		time.Sleep(500 * time.Millisecond)
+		stop()
+		if got := endpoints(t, p); len(got) > 0 {
+			t.Errorf("got endpoints %q after the end of the backend, want none", got)
+		}
+	})
 }
 
 // If the EndpointSlice cannot be deleted, the error names it.
