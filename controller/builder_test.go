@@ -16,7 +16,7 @@ import (
 // A built controller reconciles its objects, the owners of what it owns, and what Map derives.
 func TestBuilderReconcilesOwnersAndMappedObjects(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
 		nodes := controller.ClusterObjectsOf[*corev1.Node](m, corev1.SchemeGroupVersion.WithResource("nodes"))
 		sets := controller.ObjectsOf[*appsv1.DaemonSet](m, appsv1.SchemeGroupVersion.WithResource("daemonsets"))
@@ -37,9 +37,9 @@ func TestBuilderReconcilesOwnersAndMappedObjects(t *testing.T) {
 		ofSets.take()
 		ofNodes.take()
 
-		yes := true
+		isController := true
 		create := func(name string, owner metav1.OwnerReference) {
-			owner.Name, owner.UID, owner.Controller = "owner", "1", &yes
+			owner.Name, owner.UID, owner.Controller = "owner", "1", &isController
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
 				OwnerReferences: []metav1.OwnerReference{owner}}}
 			if _, err := maps.Client().Create(w.Context(), cm, metav1.CreateOptions{}); err != nil {
@@ -69,18 +69,18 @@ func TestBuilderReconcilesOwnersAndMappedObjects(t *testing.T) {
 
 func TestCompleteRejectsAnIncompleteController(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
 		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
 		untyped := controller.ObjectsOf[*unstructured.Unstructured](m, configMaps)
-		nothing := controller.Func(func(context.Context, controller.Request) (controller.Result, error) {
+		noop := controller.Func(func(context.Context, controller.Request) (controller.Result, error) {
 			return controller.Result{}, nil
 		})
 		for want, err := range map[string]error{
-			"For was not called": m.Build("x").Owns(maps).Complete(nothing),
-			"twice":              m.Build("x").For(maps).For(maps).Complete(nothing),
+			"For was not called": m.Build("x").Owns(maps).Complete(noop),
+			"twice":              m.Build("x").For(maps).For(maps).Complete(noop),
 			"nil":                m.Build("x").For(maps).Complete(nil),
-			"needs a typed kind": m.Build("x").For(untyped).Owns(maps).Complete(nothing),
+			"needs a typed kind": m.Build("x").For(untyped).Owns(maps).Complete(noop),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "controller x: ") {
 				w.Errorf("got error %v, want %q", err, want)

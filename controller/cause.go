@@ -113,8 +113,8 @@ func (i *inbox) take(request Request) causes {
 // remove removes a request. A Go map does not shrink, and a controller starts with all objects at once, so
 // remove replaces a large map once it is empty.
 func (i *inbox) remove(request Request) {
-	const many = 1000
-	if delete(i.waiting, request); len(i.waiting) == 0 && i.peak > many {
+	const large = 1000
+	if delete(i.waiting, request); len(i.waiting) == 0 && i.peak > large {
 		i.waiting, i.peak = map[Request]causes{}, 0
 	}
 }

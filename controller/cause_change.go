@@ -79,8 +79,8 @@ func writerOf(before, after []metav1.ManagedFieldsEntry) string {
 	for k := range after {
 		e := &after[k]
 		newest := &writer
-		same := func(b metav1.ManagedFieldsEntry) bool { return sameWriter(&b, e) }
-		if i := slices.IndexFunc(before, same); i >= 0 && e.Time.Equal(before[i].Time) {
+		sameWrite := func(b metav1.ManagedFieldsEntry) bool { return sameWriter(&b, e) }
+		if i := slices.IndexFunc(before, sameWrite); i >= 0 && e.Time.Equal(before[i].Time) {
 			newest = &changed
 			if sameFields(&before[i], e) {
 				continue

@@ -185,12 +185,12 @@ func TestTimerIsCauseWhenItFires(t *testing.T) {
 // run at that time has the timer's cause, and not that the request was repeated.
 func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	t.Parallel()
-	var seen []string
+	var reconciled []string
 	f := func(ctx context.Context, _ Request) (Result, error) {
 		r := runOf(ctx)
-		seen = append(seen, strings.Replace(r.because(), "a source outside the API requested it (trigger)",
+		reconciled = append(reconciled, strings.Replace(r.because(), "a source outside the API requested it (trigger)",
 			"trigger", 1))
-		if len(seen) == 2 {
+		if len(reconciled) == 2 {
 			return Result{}, errors.New("no")
 		}
 		return Result{RequeueAfter: 10 * time.Minute}, nil
@@ -212,7 +212,7 @@ func TestEarlierRequeueReplacesTimer(t *testing.T) {
 	const timer = "the previous run requested it (timer)"
 	want := []string{"trigger", "trigger", "the previous run failed: no", "trigger", timer, timer + "; trigger",
 		"trigger", timer}
-	if !slices.Equal(seen, want) {
-		t.Errorf("got causes\n%q, want\n%q", seen, want)
+	if !slices.Equal(reconciled, want) {
+		t.Errorf("got causes\n%q, want\n%q", reconciled, want)
 	}
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// hand is a source that a test controls, with initial requests.
-type hand struct {
+// manualSource is a source that a test controls, with initial requests.
+type manualSource struct {
 	Trigger
 	synced chan struct{}
 }
 
-func newHand() *hand { return &hand{synced: make(chan struct{})} }
+func newManualSource() *manualSource { return &manualSource{synced: make(chan struct{})} }
 
-func (h *hand) feed(in *inbox) (synced <-chan struct{}, remove func()) {
+func (h *manualSource) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	h.Trigger.feed(in)
 	return h.synced, func() {}
 }
@@ -34,10 +34,10 @@ func (h *hand) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 var a, b = Request{Namespace: "ns", Name: "a"}, Request{Namespace: "ns", Name: "b"}
 
 // running runs a controller of f in a bubble, with a second's backoff that doubles, until test returns.
-func running(t *testing.T, workers int, f Func, test func(c *Controller, h *hand)) {
+func running(t *testing.T, workers int, f Func, test func(c *Controller, h *manualSource)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHand()
+		h := newManualSource()
 		c := New(Options{
 			Name:       "test",
 			Reconciler: f,
@@ -74,7 +74,7 @@ func TestWorkersStartAfterSourcesSync(t *testing.T) {
 	running(t, 1, func(context.Context, Request) (Result, error) {
 		count++
 		return Result{}, nil
-	}, func(c *Controller, h *hand) {
+	}, func(c *Controller, h *manualSource) {
 		h.Add(a)
 		time.Sleep(time.Hour)
 		if count != 0 {
@@ -91,10 +91,10 @@ func TestWorkersStartAfterSourcesSync(t *testing.T) {
 
 func TestErrorIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
-	var tries times
+	var attempts times
 	running(t, 1, func(context.Context, Request) (Result, error) {
-		tries.mark()
-		switch len(tries.at) {
+		attempts.mark()
+		switch len(attempts.at) {
 		case 1:
 			return Result{}, errors.New("no")
 		case 2:
@@ -103,13 +103,13 @@ func TestErrorIsRetriedWithBackoff(t *testing.T) {
 			return Result{RequeueAfter: time.Hour}, errors.New("no")
 		}
 		return Result{}, nil
-	}, func(c *Controller, h *hand) {
+	}, func(c *Controller, h *manualSource) {
 		close(h.synced)
 		h.Add(a)
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}; !slices.Equal(tries.at, want) {
-			t.Errorf("got reconciles at %v, want %v", tries.at, want)
+		if want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}; !slices.Equal(attempts.at, want) {
+			t.Errorf("got reconciles at %v, want %v", attempts.at, want)
 		}
 		if n := c.queue.NumRequeues(a); n != 0 {
 			t.Errorf("got %d failures after a success, want 0", n)
@@ -162,43 +162,45 @@ func TestConflictIsRetriedAndLoggedAtDebug(t *testing.T) {
 
 func TestPanicFailsOneRequest(t *testing.T) {
 	t.Parallel()
-	var tries times
+	var attempts times
 	reconciled := 0
 	running(t, 1, func(_ context.Context, request Request) (Result, error) {
 		if request == b {
 			reconciled++
 			return Result{}, nil
 		}
-		tries.mark()
-		if len(tries.at) < 3 {
+		attempts.mark()
+		if len(attempts.at) < 3 {
 			panic("boom")
 		}
 		return Result{}, nil
-	}, func(c *Controller, h *hand) {
+	}, func(c *Controller, h *manualSource) {
 		close(h.synced)
 		h.Add(a)
 		h.Add(b)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) || reconciled != 1 {
-			t.Errorf("got reconciles at %v of the object that panics, want %v; %d of the other", tries.at, want, reconciled)
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(attempts.at, want) ||
+			reconciled != 1 {
+			t.Errorf("got reconciles at %v of the object that panics, want %v; %d of the other", attempts.at, want,
+				reconciled)
 		}
 	})
 }
 
 func TestRequeueAfterIsNotAFailure(t *testing.T) {
 	t.Parallel()
-	var tries times
+	var attempts times
 	running(t, 1, func(context.Context, Request) (Result, error) {
-		tries.mark()
+		attempts.mark()
 		return Result{RequeueAfter: 10 * time.Minute}, nil
-	}, func(c *Controller, h *hand) {
+	}, func(c *Controller, h *manualSource) {
 		close(h.synced)
 		h.Add(a)
 		time.Sleep(48*time.Hour + time.Minute)
 		synctest.Wait()
-		if n := len(tries.at); n != 289 || tries.at[288] != 48*time.Hour {
-			t.Errorf("got %d reconciles, the last after %v", n, tries.at[n-1])
+		if n := len(attempts.at); n != 289 || attempts.at[288] != 48*time.Hour {
+			t.Errorf("got %d reconciles, the last after %v", n, attempts.at[n-1])
 		}
 	})
 }
@@ -220,7 +222,7 @@ func TestWorkersNeverShareAnObject(t *testing.T) {
 		defer mu.Unlock()
 		delete(busy, request)
 		return Result{}, nil
-	}, func(c *Controller, h *hand) {
+	}, func(c *Controller, h *manualSource) {
 		close(h.synced)
 		for range 10 {
 			h.Add(a)
@@ -243,7 +245,7 @@ func TestStopCancelsReconcileContext(t *testing.T) {
 		<-ctx.Done()
 		ended = true
 		return Result{}, ctx.Err()
-	}, func(c *Controller, h *hand) {
+	}, func(c *Controller, h *manualSource) {
 		close(h.synced)
 		h.Add(a)
 		synctest.Wait()

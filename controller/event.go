@@ -111,7 +111,7 @@ func (r *Recorder) record(kind string, obj client.Object, reason, message string
 	if !r.similar.admits(h, now.Time) {
 		return
 	}
-	if o, again := r.waiting[h]; again {
+	if o, waiting := r.waiting[h]; waiting {
 		o.count++
 		o.last, o.message = now, message
 		return
@@ -164,16 +164,16 @@ func (r *Recorder) run(ctx context.Context) {
 			timeout.Stop()
 		}
 	}()
-	for h, o, ok := r.take(ctx, true); ok; h, o, ok = r.take(ctx, true) {
+	for h, o, ok := r.dequeue(ctx, true); ok; h, o, ok = r.dequeue(ctx, true) {
 		r.write(writing, h, o)
 	}
-	for h, o, ok := r.take(writing, false); ok; h, o, ok = r.take(writing, false) {
+	for h, o, ok := r.dequeue(writing, false); ok; h, o, ok = r.dequeue(writing, false) {
 		r.write(writing, h, o)
 	}
 }
 
-// take removes the oldest waiting event.
-func (r *Recorder) take(ctx context.Context, wait bool) (h eventKey, o pendingEvent, ok bool) {
+// dequeue removes the oldest waiting event.
+func (r *Recorder) dequeue(ctx context.Context, wait bool) (h eventKey, o pendingEvent, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for wait && len(r.order) == 0 && ctx.Err() == nil {
@@ -199,7 +199,7 @@ func (r *Recorder) write(ctx context.Context, h eventKey, o pendingEvent) {
 	event := r.event(h, o) // the same name for all attempts: a write without a response may have succeeded
 	var err error
 	for attempt := range writeAttempts {
-		if err = r.put(ctx, h, o, event); !isTransient(err) {
+		if err = r.upsert(ctx, h, o, event); !isTransient(err) {
 			break
 		}
 		pause(ctx, time.Second<<attempt)
@@ -215,9 +215,9 @@ func isTransient(err error) bool {
 		!errors.Is(err, inprocess.ErrClosed)
 }
 
-// put increments the count of an event written before, or creates one.
-func (r *Recorder) put(ctx context.Context, h eventKey, o pendingEvent, event *corev1.Event) error {
-	if before, again := r.written[h]; again {
+// upsert increments the count of an event written before, or creates one.
+func (r *Recorder) upsert(ctx context.Context, h eventKey, o pendingEvent, event *corev1.Event) error {
+	if before, found := r.written[h]; found {
 		before.count += o.count
 		patch, err := json.Marshal(map[string]any{"count": before.count, "lastTimestamp": o.last, "message": o.message})
 		if err != nil {

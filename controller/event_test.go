@@ -259,7 +259,8 @@ func TestSimilarEventsAreAggregated(t *testing.T) {
 		}
 		if n := counts["Failed: (combined from similar events): attempt 14"]; len(counts) != 11 || n != 6 ||
 			counts["Other: attempt 15"] != 1 {
-			t.Errorf("got %d events, want 9 single ones, one for the other six, one of another reason: %v", len(counts), counts)
+			t.Errorf("got %d events, want 9 single ones, one for the other six, one of another reason: %v", len(counts),
+				counts)
 		}
 	})
 }

@@ -20,23 +20,23 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// diary records the requests that a controller reconciles. Each reconciliation takes some time.
-type diary struct {
-	takes time.Duration
-	mu    sync.Mutex
-	names []string
+// slowRecorder records the requests that a controller reconciles. Each reconciliation takes some time.
+type slowRecorder struct {
+	duration time.Duration
+	mu       sync.Mutex
+	names    []string
 }
 
-func (d *diary) Reconcile(_ context.Context, r Request) (Result, error) {
+func (d *slowRecorder) Reconcile(_ context.Context, r Request) (Result, error) {
 	d.mu.Lock()
 	d.names = append(d.names, r.Name)
 	d.mu.Unlock()
-	time.Sleep(d.takes)
+	time.Sleep(d.duration)
 	return Result{}, nil
 }
 
 // read returns the requests since its last call.
-func (d *diary) read() []string {
+func (d *slowRecorder) read() []string {
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,8 +45,8 @@ func (d *diary) read() []string {
 	return names
 }
 
-// fed runs controllers of a feeder's pods in a bubble until test returns.
-func fed(t *testing.T, list []*object.Object, options ManagerOptions,
+// runFed runs controllers of a feeder's pods in a bubble until test returns.
+func runFed(t *testing.T, list []*object.Object, options ManagerOptions,
 	controllers func(*Manager, *informer.Informer[*corev1.Pod]), test func(*feeder)) {
 	t.Helper()
 	f := &feeder{list: list, events: make(chan client.Event)}
@@ -76,8 +76,8 @@ func generation(t *testing.T, n int64, label string, revision object.Revision) *
 func TestSourcesRequireAllPredicates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		seen := map[string]*diary{"for": {}, "owns": {}, "watches": {}, "all": {}}
-		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
+		recorders := map[string]*slowRecorder{"for": {}, "owns": {}, "watches": {}, "all": {}}
+		runFed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
 			func(m *Manager, i *informer.Informer[*corev1.Pod]) {
 				for name, source := range map[string]Source{
 					"for":  For(i, GenerationChanged),
@@ -90,14 +90,14 @@ func TestSourcesRequireAllPredicates(t *testing.T) {
 					})),
 					"all": For(i),
 				} {
-					m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: seen[name]})
+					m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: recorders[name]})
 				}
 			}, func(f *feeder) {
-				expect := func(what string, want map[string]int) {
+				expect := func(step string, want map[string]int) {
 					t.Helper()
-					for name, d := range seen {
+					for name, d := range recorders {
 						if got := d.read(); len(got) != want[name] {
-							t.Errorf("%s: %s: got reconciles of %q, want %d", what, name, got, want[name])
+							t.Errorf("%s: %s: got reconciles of %q, want %d", step, name, got, want[name])
 						}
 					}
 				}
@@ -124,8 +124,8 @@ func TestSourcesRequireAllPredicates(t *testing.T) {
 func TestUpdateIsReconciledOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reconciled := &diary{}
-		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
+		reconciled := &slowRecorder{}
+		runFed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
 			func(m *Manager, i *informer.Informer[*corev1.Pod]) {
 				m.Add(Options{Name: "web", Reconciler: reconciled, Sources: []Source{
 					Watches(i, func(pod *corev1.Pod) []Request {
@@ -152,8 +152,8 @@ func TestUpdateIsReconciledOnce(t *testing.T) {
 func TestPanicForNewStateEnqueuesOldState(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reconciled := &diary{}
-		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
+		reconciled := &slowRecorder{}
+		runFed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{},
 			func(m *Manager, i *informer.Informer[*corev1.Pod]) {
 				m.Add(Options{Name: "web", Reconciler: reconciled, Sources: []Source{
 					Watches(i, func(pod *corev1.Pod) []Request {
@@ -165,7 +165,8 @@ func TestPanicForNewStateEnqueuesOldState(t *testing.T) {
 				}})
 			}, func(f *feeder) {
 				reconciled.read()
-				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, 2, "b", 2), Revision: 2}
+				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, 2, "b", 2),
+					Revision: 2}
 				if got := reconciled.read(); !slices.Equal(got, []string{"a"}) {
 					t.Errorf("got reconciles of %q, want the request of the old state", got)
 				}
@@ -181,16 +182,16 @@ func TestChangesPrecedeInitialObjectsAndResyncs(t *testing.T) {
 		for n := range 20 {
 			list = append(list, stored(t, owned(fmt.Sprintf("p-%02d", n), "ReplicaSet", "rs"), 1))
 		}
-		seen := &diary{takes: time.Second}
-		fed(t, list, ManagerOptions{Resync: 10 * time.Minute}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
-			m.Add(Options{Name: "slow", Sources: []Source{For(i)}, Reconciler: seen})
+		recorder := &slowRecorder{duration: time.Second}
+		runFed(t, list, ManagerOptions{Resync: 10 * time.Minute}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+			m.Add(Options{Name: "slow", Sources: []Source{For(i)}, Reconciler: recorder})
 		}, func(f *feeder) {
 			change := func(kind watch.EventType, name string, revision object.Revision) {
-				seen.read()
+				recorder.read()
 				f.events <- client.Event{Type: kind, Codec: podCodec{},
 					Object: stored(t, owned(name, "ReplicaSet", "rs"), revision), Revision: revision}
 				time.Sleep(time.Second)
-				if got := seen.read(); !slices.Equal(got, []string{name}) {
+				if got := recorder.read(); !slices.Equal(got, []string{name}) {
 					t.Errorf("%s %s while others wait: the next was %q", name, kind, got)
 				}
 			}
@@ -200,8 +201,8 @@ func TestChangesPrecedeInitialObjectsAndResyncs(t *testing.T) {
 			time.Sleep(10*time.Minute - 3500*time.Millisecond + 2500*time.Millisecond)
 			change(watch.Modified, "p-19", 3)
 			time.Sleep(time.Minute)
-			if got := seen.read(); len(got) < 16 || slices.Contains(got, "p-19") {
-				t.Errorf("got resyncs of %q after that, want those that waited, each once", got)
+			if got := recorder.read(); len(got) < 16 || slices.Contains(got, "p-19") {
+				t.Errorf("got resyncs of %q after that, want the waiting objects, each once", got)
 			}
 		})
 	})

@@ -33,13 +33,13 @@ type forwarder struct {
 	path   string
 	log    *slog.Logger
 
-	known  bool // the server has accepted runs
-	warned bool // a rejected run has been logged as a warning
+	accepted bool // the server has accepted runs
+	warned   bool // a rejected run has been logged as a warning
 
-	mu      sync.Mutex
-	waiting []why.Run
-	signal  chan struct{} // signals that runs wait
-	off     bool          // the server does not accept runs
+	mu          sync.Mutex
+	waiting     []why.Run
+	signal      chan struct{} // signals that runs wait
+	unsupported bool          // the server does not accept runs
 }
 
 // newForwarder returns nil if path is empty.
@@ -56,7 +56,7 @@ func newForwarder(c *client.Client, path string, journal *why.Journal, log *slog
 func (f *forwarder) enqueue(r why.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.off {
+	if f.unsupported {
 		return
 	}
 	for k := len(f.waiting) - 1; k >= 0; k-- {
@@ -147,7 +147,7 @@ func (f *forwarder) deliver(ctx context.Context, runs []why.Run) (left []why.Run
 	err = f.send(ctx, runs)
 	switch {
 	case err == nil:
-		f.known = true
+		f.accepted = true
 		return nil, nil
 	case !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err):
 		return runs, err
@@ -231,12 +231,12 @@ func denied(err error) bool {
 // stopIfUnsupported stops forwarding, and returns true, if the server denied the request, has authenticated the client,
 // and never accepted a run.
 func (f *forwarder) stopIfUnsupported(err error) bool {
-	if f.known || !denied(err) || apierrors.IsUnauthorized(err) {
+	if f.accepted || !denied(err) || apierrors.IsUnauthorized(err) {
 		return false
 	}
 	f.log.Debug("the server does not accept runs: they stay in this process", "path", f.path, "error", err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.off, f.waiting = true, nil
+	f.unsupported, f.waiting = true, nil
 	return true
 }

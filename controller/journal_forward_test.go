@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// farther returns the plane's config with another handler for the path of the journal.
-func (w *world) farther(answer http.HandlerFunc) *rest.Config {
+// interceptJournal returns the plane's config with another handler for the path of the journal.
+func (w *testPlane) interceptJournal(answer http.HandlerFunc) *rest.Config {
 	config := w.plane.RESTConfig()
 	next := config.Transport
 	config.Transport = transport(func(q *http.Request) (*http.Response, error) {
@@ -48,18 +48,18 @@ func triggered(m *controller.Manager, name string,
 // All runs that waited for an unreachable server are delivered later, except those that the server rejects.
 func TestBufferedRunsAreForwardedExceptRejected(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		journal, runs := why.New(why.Options{}), 100
-		var back atomic.Bool
-		m := w.manager(w.farther(func(a http.ResponseWriter, q *http.Request) {
-			if !back.Load() {
+		var available atomic.Bool
+		m := w.manager(w.interceptJournal(func(a http.ResponseWriter, q *http.Request) {
+			if !available.Load() {
 				a.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
 			journal.ServeHTTP(a, q)
 		}), controller.ManagerOptions{Forward: why.Path})
-		wide := triggered(m, "wide", func(ctx context.Context) time.Duration {
-			for range 16 { // as JSON, more than a delivery may have, when there are sixteen of it
+		large := triggered(m, "wide", func(ctx context.Context) time.Duration {
+			for range 16 { // sixteen such runs exceed the size limit of a delivery
 				controller.Note(ctx, "%s", strings.Repeat("<", 500))
 				controller.Did(ctx, "%s", strings.Repeat("<", 500))
 			}
@@ -68,14 +68,14 @@ func TestBufferedRunsAreForwardedExceptRejected(t *testing.T) {
 		bad := triggered(m, "bad\u202ename", func(ctx context.Context) time.Duration { return 0 })
 		stop := w.start(m)
 		for k := range runs {
-			wide.Add(controller.Request{Name: fmt.Sprint("o-", k)})
+			large.Add(controller.Request{Name: fmt.Sprint("o-", k)})
 			if k%25 == 0 {
 				bad.Add(controller.Request{Name: fmt.Sprint("b-", k)})
 			}
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		back.Store(true)
+		available.Store(true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := journal.Report(why.Object{}, 1000).Runs; len(got) != runs {
@@ -96,10 +96,10 @@ func TestForwardingContinuesAfterRejection(t *testing.T) {
 	for name, codes := range map[string][]int{
 		"known, then not found": {200, 404, 404}, "known, then not allowed": {200, 403, 401}, "unknown at first": {401},
 	} {
-		inWorld(t, func(w *world) {
+		withPlane(t, func(w *testPlane) {
 			journal := why.New(why.Options{})
 			var times atomic.Int64
-			m := w.manager(w.farther(func(a http.ResponseWriter, q *http.Request) {
+			m := w.manager(w.interceptJournal(func(a http.ResponseWriter, q *http.Request) {
 				if n := int(times.Add(1)); n <= len(codes) && codes[n-1] != 200 {
 					a.WriteHeader(codes[n-1])
 					return

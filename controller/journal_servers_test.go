@@ -14,7 +14,7 @@ import (
 // disturb sets the ConfigMap to a value that no controller desires, as a user.
 func (s *stage) disturb() {
 	s.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: it.Namespace, Name: it.Name},
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testObject.Namespace, Name: testObject.Name},
 		Data: map[string]string{"way": "none"}}
 	if _, err := s.maps.Update(s.Context(), obj, metav1.UpdateOptions{}); err != nil {
 		s.Fatal(err)
@@ -25,31 +25,32 @@ func (s *stage) disturb() {
 // the cause of a run on the other, or the two as a hot loop.
 func TestControllersOfTwoPlanesAreSeparate(t *testing.T) {
 	t.Parallel()
-	onStage(t, func(here *stage) {
-		onPlane(here.T, func(there *stage) {
-			shared := controller.ManagerOptions{Journal: here.plane.Journal()}
-			here.run("left", shared, sets("way", "left"))
-			there.run("right", shared, sets("way", "right"))
-			here.create()
+	onStage(t, func(first *stage) {
+		onPlane(first.T, func(second *stage) {
+			shared := controller.ManagerOptions{Journal: first.plane.Journal()}
+			first.run("left", shared, sets("way", "left"))
+			second.run("right", shared, sets("way", "right"))
+			first.create()
 			time.Sleep(time.Second)
-			there.create() // whose writes so have the revisions that the writes here had just before
+			second.create() // its writes have the same revisions as those of the first plane
 			for range 30 {
-				here.disturb()
+				first.disturb()
 				time.Sleep(500 * time.Millisecond)
-				there.disturb()
+				second.disturb()
 				time.Sleep(500 * time.Millisecond)
 			}
-			report := here.plane.Journal().Report(it, 1000)
-			if len(report.Loops) > 0 || len(here.warnings()) > 0 {
+			report := first.plane.Journal().Report(testObject, 1000)
+			if len(report.Loops) > 0 || len(first.warnings()) > 0 {
 				t.Errorf("got loops %+v, want none", report.Loops)
 			}
-			alike := false
-			controllers, wrote := map[string]string{}, map[object.Revision]string{}
+			equalRevisions := false
+			controllers, writers := map[string]string{}, map[object.Revision]string{}
 			for _, run := range report.Runs {
 				controllers[run.ID] = run.Controller
 				for _, w := range run.Writes {
-					alike = alike || wrote[w.Revision] != "" && wrote[w.Revision] != run.Controller
-					wrote[w.Revision] = run.Controller
+					equalRevisions = equalRevisions || writers[w.Revision] != "" &&
+						writers[w.Revision] != run.Controller
+					writers[w.Revision] = run.Controller
 				}
 				for _, before := range run.After {
 					if controllers[before] != run.Controller {
@@ -57,7 +58,7 @@ func TestControllersOfTwoPlanesAreSeparate(t *testing.T) {
 					}
 				}
 			}
-			if !alike {
+			if !equalRevisions {
 				t.Error("no two writes have the same revision, so the test is void")
 			}
 		})

@@ -33,8 +33,8 @@ type stage struct {
 	parts sync.WaitGroup
 }
 
-// it is the ConfigMap that the controllers reconcile.
-var it = why.ObjectOf(configMaps.GroupResource(), "default", "it")
+// testObject is the ConfigMap that the controllers reconcile.
+var testObject = why.ObjectOf(configMaps.GroupResource(), "default", "it")
 
 // onStage runs a test in a bubble of virtual time.
 func onStage(t *testing.T, test func(s *stage)) {
@@ -88,7 +88,7 @@ func (s *stage) run(name string, options controller.ManagerOptions, f reconcile)
 		Sources: []controller.Source{controller.For(maps)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
 			obj, ok := maps.Indexer().Get(request)
-			if !ok || request.Name != it.Name {
+			if !ok || request.Name != testObject.Name {
 				return controller.Result{}, nil
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -101,7 +101,7 @@ func (s *stage) run(name string, options controller.ManagerOptions, f reconcile)
 
 func (s *stage) create() {
 	s.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: it.Namespace, Name: it.Name}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testObject.Namespace, Name: testObject.Name}}
 	if _, err := s.maps.Create(s.Context(), obj, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
@@ -128,10 +128,10 @@ func sets(key, value string) reconcile {
 	}
 }
 
-// hot returns the only hot loop of the ConfigMap.
-func (s *stage) hot() why.Loop {
+// hotLoop returns the only hot loop of the ConfigMap.
+func (s *stage) hotLoop() why.Loop {
 	s.Helper()
-	report := s.plane.Journal().Report(it, 0)
+	report := s.plane.Journal().Report(testObject, 0)
 	if len(report.Loops) != 1 {
 		s.Fatalf("got %d hot loops, want 1: %+v", len(report.Loops), report.Loops)
 	}
@@ -157,9 +157,9 @@ func TestConflictingControllersAreReported(t *testing.T) {
 		s.run("right", s.inJournal(), sets("way", "right"))
 		s.create()
 		time.Sleep(3 * time.Minute)
-		loop := s.hot()
+		loop := s.hotLoop()
 		names := slices.Sorted(slices.Values(loop.Controllers))
-		if !slices.Equal(names, []string{"left", "right"}) || !slices.Equal(loop.Objects, []why.Object{it}) ||
+		if !slices.Equal(names, []string{"left", "right"}) || !slices.Equal(loop.Objects, []why.Object{testObject}) ||
 			loop.Unchanged || loop.Times < 500 {
 			t.Errorf("got the loop %+v", loop)
 		}
@@ -181,7 +181,8 @@ func TestConflictingControllersOfTwoProcessesAreReported(t *testing.T) {
 		s.run("right", controller.ManagerOptions{Forward: why.Path}, sets("way", "right"))
 		s.create()
 		time.Sleep(time.Minute)
-		if names := slices.Sorted(slices.Values(s.hot().Controllers)); !slices.Equal(names, []string{"left", "right"}) {
+		if names := slices.Sorted(slices.Values(s.hotLoop().Controllers)); !slices.Equal(names,
+			[]string{"left", "right"}) {
 			t.Errorf("got a loop of %q", names)
 		}
 	})
@@ -197,7 +198,7 @@ func TestNoOpWritesAreReported(t *testing.T) {
 				return controller.Result{RequeueAfter: 5 * time.Second}, err
 			})
 		time.Sleep(time.Minute)
-		loop := s.hot()
+		loop := s.hotLoop()
 		if !slices.Equal(loop.Controllers, []string{"eager"}) || !loop.Unchanged || loop.Times < 5 {
 			t.Errorf("got the loop %+v", loop)
 		}
@@ -219,7 +220,7 @@ func TestSelfTriggeringControllerIsReported(t *testing.T) {
 			})
 		s.create()
 		time.Sleep(10 * time.Second)
-		if text := fmt.Sprint(new(s.hot())); !strings.Contains(text, "counter triggers itself") {
+		if text := fmt.Sprint(new(s.hotLoop())); !strings.Contains(text, "counter triggers itself") {
 			t.Error(text)
 		}
 	})
@@ -242,7 +243,7 @@ func TestConvergingControllersAreNotReported(t *testing.T) {
 		s.run("third", s.inJournal(), after("c", "3", "b"))
 		s.create()
 		time.Sleep(time.Minute)
-		report := s.plane.Journal().Report(it, 0)
+		report := s.plane.Journal().Report(testObject, 0)
 		if len(report.Loops) > 0 || len(s.warnings()) > 0 {
 			t.Errorf("got loops %+v and warnings %q, want none", report.Loops, s.warnings())
 		}
@@ -253,17 +254,17 @@ func TestConvergingControllersAreNotReported(t *testing.T) {
 // isChain checks that each controller wrote once, caused by the write of the controller before it.
 func (s *stage) isChain(report *why.Report, controllers ...string) {
 	s.Helper()
-	var wrote []why.Run
+	var writers []why.Run
 	for _, run := range report.Runs {
 		if len(run.Writes) > 0 {
-			wrote = append(wrote, run)
+			writers = append(writers, run)
 		}
 	}
-	if len(wrote) != len(controllers) {
-		s.Fatalf("got %d runs with writes, want those of %q: %+v", len(wrote), controllers, wrote)
+	if len(writers) != len(controllers) {
+		s.Fatalf("got %d runs with writes, want those of %q: %+v", len(writers), controllers, writers)
 	}
-	for k, run := range wrote {
-		if run.Controller != controllers[k] || k > 0 && !slices.Contains(run.After, wrote[k-1].ID) {
+	for k, run := range writers {
+		if run.Controller != controllers[k] || k > 0 && !slices.Contains(run.After, writers[k-1].ID) {
 			s.Errorf("got run %d of %s caused by %q: %+v", k, run.Controller, run.After, run)
 		}
 		if run.Duration < 100*time.Millisecond || len(run.Notes) != 1 || run.Err != "" {

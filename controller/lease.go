@@ -69,9 +69,9 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 		}
 		o.Identity = fmt.Sprintf("%s_%016x", host, rand.Uint64())
 	}
-	own := rest.CopyConfig(config)
-	own.Timeout = max(o.RenewDeadline/2, time.Second) // after a hanging request, another attempt can renew the lease
-	c, err := client.New(own)
+	copied := rest.CopyConfig(config)
+	copied.Timeout = max(o.RenewDeadline/2, time.Second) // after a hanging request, another attempt can renew the lease
+	c, err := client.New(copied)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}

@@ -26,19 +26,19 @@ import (
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
 // candidate is a running manager with leader election and a controller.
-func candidate(w *world, identity string, config *rest.Config) (*controller.Manager, *names, *running) {
+func candidate(w *testPlane, identity string, config *rest.Config) (*controller.Manager, *names, *running) {
 	w.Helper()
 	m := w.manager(config,
 		controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: identity}})
-	seen := &names{}
+	reconciled := &names{}
 	m.Add(controller.Options{
-		Name: "maps", Reconciler: seen,
+		Name: "maps", Reconciler: reconciled,
 		Sources: []controller.Source{controller.For(informer.For[*corev1.ConfigMap](m.Informers(), configMaps))},
 	})
-	return m, seen, run(m)
+	return m, reconciled, run(m)
 }
 
-func (w *world) holder() string {
+func (w *testPlane) holder() string {
 	w.Helper()
 	lease, err := client.Of[*coordinationv1.Lease](w.client, leases).Get(w.Context(), "default", "loop")
 	if err != nil {
@@ -53,18 +53,18 @@ func (w *world) holder() string {
 // cut is a transport that can be disconnected.
 type cut struct {
 	next http.RoundTripper
-	off  atomic.Bool
+	down atomic.Bool
 }
 
 func (c *cut) RoundTrip(q *http.Request) (*http.Response, error) {
-	if c.off.Load() {
+	if c.down.Load() {
 		return nil, errors.New("connection refused")
 	}
 	return c.next.RoundTrip(q)
 }
 
 // cuttable returns the plane's config with a transport that can be disconnected.
-func (w *world) cuttable() (*rest.Config, *cut) {
+func (w *testPlane) cuttable() (*rest.Config, *cut) {
 	c := &cut{}
 	config := w.plane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { c.next = next; return c })
@@ -73,15 +73,16 @@ func (w *world) cuttable() (*rest.Config, *cut) {
 
 func TestStandbyTakesOverWhenLeaderStops(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		w.create("default", "a")
-		first, did, firstRun := candidate(w, "first", w.plane.RESTConfig())
+		first, byFirst, firstRun := candidate(w, "first", w.plane.RESTConfig())
 		<-first.Ready()
-		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		second, bySecond, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		time.Sleep(time.Hour)
-		if got, other := did.take(), does.take(); !strings.Contains(got, "default/a") || other != "" ||
+		if got, standby := byFirst.take(), bySecond.take(); !strings.Contains(got, "default/a") || standby != "" ||
 			w.holder() != "first" {
-			w.Errorf("the first manager reconciled %q, the second %q; the lease is held by %q", got, other, w.holder())
+			w.Errorf("the first manager reconciled %q, the second %q; the lease is held by %q", got, standby,
+				w.holder())
 		}
 		if code, body := probe(second, "/readyz"); code != http.StatusOK ||
 			!strings.Contains(body, "ready to take over: default/loop is held by first") {
@@ -98,7 +99,7 @@ func TestStandbyTakesOverWhenLeaderStops(t *testing.T) {
 		if took := time.Since(released); took > 5*time.Second {
 			w.Errorf("the second manager took over after %v, want about two retry periods", took)
 		}
-		if got := does.take(); !strings.Contains(got, "default/a") || w.holder() != "second" {
+		if got := bySecond.take(); !strings.Contains(got, "default/a") || w.holder() != "second" {
 			w.Errorf("the second manager reconciled %q; the lease is held by %q", got, w.holder())
 		}
 		if err := secondRun.stop(); err != nil {
@@ -109,17 +110,17 @@ func TestStandbyTakesOverWhenLeaderStops(t *testing.T) {
 
 func TestLostLeaseStopsManager(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		config, connection := w.cuttable()
 		first, _, firstRun := candidate(w, "first", config)
 		<-first.Ready()
-		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		second, bySecond, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		w.create("default", "a")
 		time.Sleep(time.Minute)
-		begun := time.Now()
-		connection.off.Store(true)
+		start := time.Now()
+		connection.down.Store(true)
 		<-firstRun.ended
-		stopped := time.Since(begun)
+		stopped := time.Since(start)
 		if err := firstRun.err; err == nil || !strings.Contains(err.Error(), "first lost the lease default/loop") ||
 			!strings.Contains(err.Error(), "restart the process") {
 			w.Errorf("got error %v of the first manager", err)
@@ -129,13 +130,14 @@ func TestLostLeaseStopsManager(t *testing.T) {
 			w.Errorf("got healthz %d %s of the manager that lost the lease", code, body)
 		}
 		<-second.Ready()
-		took := time.Since(begun)
+		took := time.Since(start)
 		// The lease of 15 s was renewed up to 2 s before. The second manager observes that renewal, and the expiry,
 		// up to 4.4 s later each, since client-go's RetryPeriod of 2 s has a jitter of 1.2 times itself.
 		const earliest, latest = 13 * time.Second, (15*1000 + 2*4400) * time.Millisecond
-		if got := does.take(); !strings.Contains(got, "default/a") || stopped > took || took < earliest ||
+		if got := bySecond.take(); !strings.Contains(got, "default/a") || stopped > took || took < earliest ||
 			took > latest {
-			w.Errorf("the first manager stopped after %v, the second took over after %v and reconciled %q", stopped, took, got)
+			w.Errorf("the first manager stopped after %v, the second took over after %v and reconciled %q", stopped,
+				took, got)
 		}
 		if err := secondRun.stop(); err != nil {
 			w.Error(err)
@@ -145,7 +147,7 @@ func TestLostLeaseStopsManager(t *testing.T) {
 
 // stuckLeader runs a leader on a transport that can be disconnected. Its reconciliation does not return until free is
 // closed.
-func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
+func stuckLeader(w *testPlane, free chan struct{}) (*running, *cut) {
 	w.Helper()
 	config, connection := w.cuttable()
 	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{
@@ -170,14 +172,14 @@ func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
 // the lease then would let another lead while its own workers still run.
 func TestLostLeaseIsNotReleased(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		free := make(chan struct{})
 		r, connection := stuckLeader(w, free)
 		time.Sleep(time.Second)
-		connection.off.Store(true)
+		connection.down.Store(true)
 		// the attempts in the seconds 3 to 12 fail, and renewing ends in second 13
 		time.Sleep(11500 * time.Millisecond)
-		connection.off.Store(false)
+		connection.down.Store(false)
 		time.Sleep(time.Minute)
 		if holder := w.holder(); holder != "first" {
 			w.Errorf("the lease is held by %q, want the manager that lost it until it expires", holder)
@@ -192,7 +194,7 @@ func TestLostLeaseIsNotReleased(t *testing.T) {
 
 func TestStuckReconcileRetainsLease(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		free := make(chan struct{})
 		r, _ := stuckLeader(w, free)
 		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "it is still reconciling default/a") {
@@ -202,10 +204,10 @@ func TestStuckReconcileRetainsLease(t *testing.T) {
 			w.Errorf("the lease is held by %q while a worker works", holder)
 		}
 		second, _, secondRun := candidate(w, "second", w.plane.RESTConfig())
-		begun := time.Now()
+		start := time.Now()
 		<-second.Ready()
 		// 15 s from the last renewal, which was 3 s before at most
-		if took := time.Since(begun); took < 12*time.Second {
+		if took := time.Since(start); took < 12*time.Second {
 			w.Errorf("another manager took over after %v, before the lease expired", took)
 		}
 		close(free)
@@ -219,10 +221,10 @@ func TestStuckReconcileRetainsLease(t *testing.T) {
 // without workers.
 func TestStandbyQueuesNothing(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		first, _, firstRun := candidate(w, "first", w.plane.RESTConfig())
 		<-first.Ready()
-		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		second, bySecond, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		<-informer.For[*corev1.ConfigMap](second.Informers(), configMaps).Synced()
 		for range 20 {
 			came := w.create("default", "")
@@ -237,7 +239,7 @@ func TestStandbyQueuesNothing(t *testing.T) {
 			w.Error(err)
 		}
 		<-second.Ready()
-		if got := strings.Fields(does.take()); len(got) > 2 || !slices.Contains(got, "default/stays") {
+		if got := strings.Fields(bySecond.take()); len(got) > 2 || !slices.Contains(got, "default/stays") {
 			w.Errorf("the manager that took over reconciled %q, want the existing objects", got)
 		}
 		if err := secondRun.stop(); err != nil {
@@ -248,7 +250,7 @@ func TestStandbyQueuesNothing(t *testing.T) {
 
 func TestStandbyManagerStops(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		first, _, firstRun := candidate(w, "first", w.plane.RESTConfig())
 		<-first.Ready()
 		_, does, secondRun := candidate(w, "second", w.plane.RESTConfig())

@@ -56,7 +56,7 @@ func (m *Manager) runControllers(ctx, background context.Context, stop context.C
 // runInformers runs all informer factories.
 func (m *Manager) runInformers(ctx context.Context) {
 	var parts sync.WaitGroup
-	for _, f := range append([]*informer.Factory{m.informers}, m.others...) {
+	for _, f := range append([]*informer.Factory{m.informers}, m.added...) {
 		parts.Go(func() { f.Run(ctx) })
 	}
 	parts.Wait()

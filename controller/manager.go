@@ -19,7 +19,7 @@ import (
 type Manager struct {
 	client      *client.Client
 	informers   *informer.Factory
-	others      []*informer.Factory
+	added       []*informer.Factory
 	log         *slog.Logger
 	controllers []*Controller
 	options     ManagerOptions
@@ -141,7 +141,7 @@ func (m *Manager) Informers() *informer.Factory { return m.informers }
 func (m *Manager) NewInformers(options informer.FactoryOptions) *informer.Factory {
 	options.Server, options.Mutations, options.Log = m.client.Server(), m.options.Mutations, m.log
 	f := informer.NewFactory(m.options.Source, options)
-	m.others = append(m.others, f)
+	m.added = append(m.added, f)
 	return f
 }
 

@@ -26,7 +26,7 @@ import (
 
 func TestManagerOfSeveralNamespaces(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		namespaces := client.Of[*corev1.Namespace](w.client,
 			schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 		for _, name := range []string{"one", "two", "three"} {
@@ -38,18 +38,18 @@ func TestManagerOfSeveralNamespaces(t *testing.T) {
 		}
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Namespaces: []string{"one", "two"}})
 		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
-		seen := &names{}
-		if err := m.Build("maps").For(maps).Complete(seen); err != nil {
+		reconciled := &names{}
+		if err := m.Build("maps").For(maps).Complete(reconciled); err != nil {
 			w.Fatal(err)
 		}
 		r := run(m)
 		<-m.Ready()
-		if got := sorted(seen.take()); got != "one/a two/a" {
+		if got := sortWords(reconciled.take()); got != "one/a two/a" {
 			w.Errorf("got reconciles of %q", got)
 		}
 		w.create("three", "b")
 		w.create("two", "b")
-		if got := seen.take(); got != "two/b" {
+		if got := reconciled.take(); got != "two/b" {
 			w.Errorf("got reconciles of %q", got)
 		}
 		if _, err := maps.Get("two", "b"); err != nil {
@@ -68,7 +68,7 @@ func TestManagerOfSeveralNamespaces(t *testing.T) {
 // TestManagerCachesTransformedObjects checks that Transform changes the cached objects and not the server's.
 func TestManagerCachesTransformedObjects(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		w.create("default", "a")
 		m := w.manager(w.plane.RESTConfig(),
 			controller.ManagerOptions{Transform: func(obj client.Object) (client.Object, error) {
@@ -76,8 +76,8 @@ func TestManagerCachesTransformedObjects(t *testing.T) {
 				return obj, nil
 			}})
 		maps := controller.ObjectsOf[*corev1.ConfigMap](m, configMaps)
-		seen := &names{}
-		if err := m.Build("maps").For(maps).Complete(seen); err != nil {
+		reconciled := &names{}
+		if err := m.Build("maps").For(maps).Complete(reconciled); err != nil {
 			w.Fatal(err)
 		}
 		r := run(m)
@@ -96,7 +96,7 @@ func TestManagerCachesTransformedObjects(t *testing.T) {
 	})
 }
 
-func sorted(words string) string {
+func sortWords(words string) string {
 	list := strings.Fields(words)
 	slices.Sort(list)
 	return strings.Join(list, " ")
@@ -105,37 +105,37 @@ func sorted(words string) string {
 // TestOneControllerOfTwoServers copies the config maps of one server to another, with informers of both.
 func TestOneControllerOfTwoServers(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
+	withPlane(t, func(w *testPlane) {
+		remote, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			w.Fatal(err)
 		}
-		defer far.Close()
-		here := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
-		there := w.manager(far.RESTConfig(), controller.ManagerOptions{Source: far.Source()})
-		ours := informer.For[*corev1.ConfigMap](here.Informers(), configMaps)
-		theirs := informer.For[*corev1.ConfigMap](there.Informers(), configMaps)
-		copies := client.Of[*corev1.ConfigMap](there.Client(), configMaps)
-		here.Add(controller.Options{
+		defer remote.Close()
+		local := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
+		target := w.manager(remote.RESTConfig(), controller.ManagerOptions{Source: remote.Source()})
+		originals := informer.For[*corev1.ConfigMap](local.Informers(), configMaps)
+		cachedCopies := informer.For[*corev1.ConfigMap](target.Informers(), configMaps)
+		copies := client.Of[*corev1.ConfigMap](target.Client(), configMaps)
+		local.Add(controller.Options{
 			Name:    "copy",
-			Sources: []controller.Source{controller.For(ours), controller.For(theirs)},
-			Caches:  []*informer.Factory{here.Informers(), there.Informers()},
+			Sources: []controller.Source{controller.For(originals), controller.For(cachedCopies)},
+			Caches:  []*informer.Factory{local.Informers(), target.Informers()},
 			Reconciler: controller.Func(func(ctx context.Context, r controller.Request) (controller.Result, error) {
-				original, err := ours.Lister().Get(r.Namespace, r.Name)
+				original, err := originals.Lister().Get(r.Namespace, r.Name)
 				if err != nil {
 					return controller.Result{}, ignoreNotFound(err)
 				}
-				if _, err := theirs.Lister().Get(r.Namespace, r.Name); err == nil {
+				if _, err := cachedCopies.Lister().Get(r.Namespace, r.Name); err == nil {
 					return controller.Result{}, nil
 				}
-				made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name},
+				copied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name},
 					Data: original.Data}
-				_, err = copies.Create(ctx, made, metav1.CreateOptions{})
+				_, err = copies.Create(ctx, copied, metav1.CreateOptions{})
 				return controller.Result{}, err
 			}),
 		})
-		r, other := run(here), run(there)
-		<-here.Ready()
+		r, targetRun := run(local), run(target)
+		<-local.Ready()
 		w.create("default", "a")
 		synctest.Wait()
 		for range 2 { // the second time because somebody deletes the copy
@@ -150,7 +150,7 @@ func TestOneControllerOfTwoServers(t *testing.T) {
 		if err := r.stop(); err != nil {
 			w.Error(err)
 		}
-		if err := other.stop(); err != nil {
+		if err := targetRun.stop(); err != nil {
 			w.Error(err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestOneControllerOfTwoServers(t *testing.T) {
 // cache, its event is written, and the lease is released last.
 func TestManagerStopsInOrder(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		m := w.manager(w.plane.RESTConfig(),
 			controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: "me"}})
 		events := m.Recorder("tester")
@@ -173,7 +173,7 @@ func TestManagerStopsInOrder(t *testing.T) {
 						return controller.Result{}, nil
 					}
 					<-ctx.Done()
-					made := w.create("default", "late")
+					created := w.create("default", "late")
 					time.Sleep(time.Second)
 					if _, err := maps.Lister().Get("default", "late"); err != nil {
 						w.Errorf("the cache stopped before the worker: %v", err)
@@ -181,7 +181,7 @@ func TestManagerStopsInOrder(t *testing.T) {
 					if holder := w.holder(); holder != "me" {
 						w.Errorf("the lease is held by %q while a worker works", holder)
 					}
-					events.Normal(made, "Made", "at the last moment")
+					events.Normal(created, "Made", "at the last moment")
 					return controller.Result{}, nil
 				})})
 		r := run(m)
@@ -204,7 +204,7 @@ func TestManagerStopsInOrder(t *testing.T) {
 
 func TestHealthReportsUnreadyParts(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Metrics: controller.NewMetrics()})
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 		free := make(chan struct{})
@@ -255,11 +255,11 @@ func TestHealthReportsUnreadyParts(t *testing.T) {
 
 func TestHealthIsServed(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	inUse, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := taken.Addr().String()
+	address := inUse.Addr().String()
 	m, err := controller.NewManager(&rest.Config{Host: "http://unused"},
 		controller.ManagerOptions{HealthAddress: address})
 	if err != nil {
@@ -269,7 +269,7 @@ func TestHealthIsServed(t *testing.T) {
 		!strings.Contains(err.Error(), "serving health and metrics: listen tcp "+address) {
 		t.Errorf("got error %v for an address in use", err)
 	}
-	taken.Close()
+	inUse.Close()
 	m, err = controller.NewManager(&rest.Config{Host: "http://unused"},
 		controller.ManagerOptions{HealthAddress: address})
 	if err != nil {

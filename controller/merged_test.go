@@ -15,25 +15,25 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// behind is the function of a source that blocks for the pod slow until it is released: the changes meanwhile are
-// merged before the source is notified of them.
-type behind struct{ goOn chan struct{} }
+// blockingSource is the function of a source that blocks for the pod slow until it is released: the changes meanwhile
+// are merged before the source is notified of them.
+type blockingSource struct{ release chan struct{} }
 
-func (b behind) requests(pod *corev1.Pod) []Request {
+func (b blockingSource) requests(pod *corev1.Pod) []Request {
 	if pod.Name == "slow" {
-		<-b.goOn
+		<-b.release
 	}
 	return []Request{informer.KeyOf(pod)}
 }
 
-// looking is a reconciler that records the label of the cached pod, or its absence.
-type looking struct {
-	pods *informer.Indexer[*corev1.Pod]
-	mu   sync.Mutex
-	saw  []string
+// labelReader is a reconciler that records the label of the cached pod, or its absence.
+type labelReader struct {
+	pods   *informer.Indexer[*corev1.Pod]
+	mu     sync.Mutex
+	labels []string
 }
 
-func (l *looking) Reconcile(_ context.Context, r Request) (Result, error) {
+func (l *labelReader) Reconcile(_ context.Context, r Request) (Result, error) {
 	found := "none"
 	if pod, ok := l.pods.Get(r); ok {
 		found = pod.Labels["l"]
@@ -41,19 +41,19 @@ func (l *looking) Reconcile(_ context.Context, r Request) (Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Name == "p" {
-		l.saw = append(l.saw, found)
+		l.labels = append(l.labels, found)
 	}
 	return Result{}, nil
 }
 
-// sight returns the states of the pod p that a controller reads while its source is behind. After each event but the
-// last, another source requests a reconciliation.
-func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...client.Event) (saw []string) {
+// labelsRead returns the states of the pod p that a controller reads while its source is behind. After each event but
+// the last, another source requests a reconciliation.
+func labelsRead(t *testing.T, predicate Predicate, list []*object.Object, events ...client.Event) (labels []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		source, l := behind{make(chan struct{})}, &looking{}
+		source, l := blockingSource{make(chan struct{})}, &labelReader{}
 		var trigger Trigger
-		fed(t, list, ManagerOptions{}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+		runFed(t, list, ManagerOptions{}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
 			l.pods = i.Indexer()
 			m.Add(Options{Name: "test", Sources: []Source{Watches(i, source.requests, predicate), &trigger},
 				Reconciler: l})
@@ -68,16 +68,16 @@ func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...c
 				f.events <- event
 				synctest.Wait()
 			}
-			close(source.goOn)
+			close(source.release)
 			synctest.Wait()
 		})
-		saw = l.saw
+		labels = l.labels
 	})
-	return saw
+	return labels
 }
 
-// told returns an event of a pod with a label.
-func told(t *testing.T, kind watch.EventType, label string, revision object.Revision) client.Event {
+// labelEvent returns an event of a pod with a label.
+func labelEvent(t *testing.T, kind watch.EventType, label string, revision object.Revision) client.Event {
 	t.Helper()
 	return client.Event{Type: kind, Codec: podCodec{}, Object: generation(t, 1, label, revision), Revision: revision}
 }
@@ -94,29 +94,31 @@ func TestVanishedObjectIsReconciledAgain(t *testing.T) {
 		want      []string
 	}{
 		"changed and changed back": {
-			LabelsChanged, a, []client.Event{told(t, watch.Modified, "b", 3), told(t, watch.Modified, "a", 4)},
+			LabelsChanged, a, []client.Event{labelEvent(t, watch.Modified, "b", 3),
+				labelEvent(t, watch.Modified, "a", 4)},
 			[]string{"a", "b", "a"},
 		},
 		"changed back, of no concern": {
 			If(func(_, new *corev1.Pod) bool {
 				return new != nil && (new.Name == "slow" || new.Labels["l"] == "mine")
 			}), a,
-			[]client.Event{told(t, watch.Modified, "b", 3), told(t, watch.Modified, "a", 4)},
+			[]client.Event{labelEvent(t, watch.Modified, "b", 3), labelEvent(t, watch.Modified, "a", 4)},
 			[]string{"b"},
 		},
 		"come and gone": {
-			LabelsChanged, nil, []client.Event{told(t, watch.Added, "b", 3), told(t, watch.Deleted, "b", 4)},
+			LabelsChanged, nil, []client.Event{labelEvent(t, watch.Added, "b", 3),
+				labelEvent(t, watch.Deleted, "b", 4)},
 			[]string{"b", "none"},
 		},
 		"one change is judged by what differs": {
-			LabelsChanged, a, []client.Event{told(t, watch.Modified, "a", 3)},
+			LabelsChanged, a, []client.Event{labelEvent(t, watch.Modified, "a", 3)},
 			[]string{"a"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if saw := sight(t, c.predicate, c.list, c.events...); !slices.Equal(saw, c.want) {
-				t.Errorf("the reconciler read %q, want %q", saw, c.want)
+			if got := labelsRead(t, c.predicate, c.list, c.events...); !slices.Equal(got, c.want) {
+				t.Errorf("the reconciler read %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ type Metrics struct {
 	queues                             *workqueue.Metrics
 	runs                               *prometheus.CounterVec
 	failed, terminal, panics, timeouts *prometheus.CounterVec
-	took                               *prometheus.HistogramVec
+	durations                          *prometheus.HistogramVec
 	workers, active                    *prometheus.GaugeVec
 }
 
@@ -43,7 +43,7 @@ func NewMetrics() *Metrics {
 		timeouts: counters("reconcile_timeouts_total", "Reconciles that exceeded their timeout."),
 		workers:  gauges("max_concurrent_reconciles", "The maximum number of concurrent reconciles."),
 		active:   gauges("active_workers", "The number of reconciles in progress."),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "controller_runtime", Name: "reconcile_time_seconds", Help: "The duration of reconciles.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8,
 				0.9, 1.0,
@@ -53,7 +53,7 @@ func NewMetrics() *Metrics {
 }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.queues, m.runs, m.failed, m.terminal, m.panics, m.timeouts, m.took, m.workers,
+	return []prometheus.Collector{m.queues, m.runs, m.failed, m.terminal, m.panics, m.timeouts, m.durations, m.workers,
 		m.active}
 }
 
@@ -75,7 +75,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 type measured struct {
 	success, later, failure            prometheus.Counter
 	failed, terminal, panics, timeouts prometheus.Counter
-	took                               prometheus.Observer
+	durations                          prometheus.Observer
 	active                             prometheus.Gauge
 }
 
@@ -89,8 +89,8 @@ func (m *Metrics) measure(name string, workers int) *measured {
 		success: m.runs.WithLabelValues(name, "success"), later: m.runs.WithLabelValues(name, "requeue_after"),
 		failure: m.runs.WithLabelValues(name, "error"), failed: m.failed.WithLabelValues(name),
 		terminal: m.terminal.WithLabelValues(name), panics: m.panics.WithLabelValues(name),
-		timeouts: m.timeouts.WithLabelValues(name),
-		took:     m.took.WithLabelValues(name), active: m.active.WithLabelValues(name),
+		timeouts:  m.timeouts.WithLabelValues(name),
+		durations: m.durations.WithLabelValues(name), active: m.active.WithLabelValues(name),
 	}
 }
 
@@ -111,7 +111,7 @@ func (m *measured) begin() measuredRun {
 
 type measuredRun struct {
 	*measured
-	begun time.Time
+	started time.Time
 }
 
 func (r measuredRun) end(result Result, err error) {
@@ -119,7 +119,7 @@ func (r measuredRun) end(result Result, err error) {
 		return
 	}
 	r.active.Dec()
-	r.took.Observe(time.Since(r.begun).Seconds())
+	r.durations.Observe(time.Since(r.started).Seconds())
 	switch {
 	case err != nil:
 		r.failure.Inc()
@@ -132,7 +132,7 @@ func (r measuredRun) end(result Result, err error) {
 	if isTerminal(err) {
 		r.terminal.Inc()
 	}
-	if late := (errTimeout{}); errors.As(err, &late) {
+	if timeout := (errTimeout{}); errors.As(err, &timeout) {
 		r.timeouts.Inc()
 	}
 }

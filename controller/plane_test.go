@@ -23,8 +23,8 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// world is a plane without controllers in a bubble, for the managers of a test.
-type world struct {
+// testPlane is a plane without controllers in a bubble, for the managers of a test.
+type testPlane struct {
 	*testing.T
 	plane  *bowline.Plane
 	client *client.Client
@@ -32,7 +32,7 @@ type world struct {
 	log    logged
 }
 
-func inWorld(t *testing.T, test func(w *world)) {
+func withPlane(t *testing.T, test func(w *testPlane)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
@@ -44,12 +44,12 @@ func inWorld(t *testing.T, test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(&world{T: t, plane: plane, client: c, maps: client.Of[*corev1.ConfigMap](c, configMaps)})
+		test(&testPlane{T: t, plane: plane, client: c, maps: client.Of[*corev1.ConfigMap](c, configMaps)})
 	})
 }
 
 // manager returns a manager that uses the plane's Source, unless the options have another source.
-func (w *world) manager(config *rest.Config, o controller.ManagerOptions) *controller.Manager {
+func (w *testPlane) manager(config *rest.Config, o controller.ManagerOptions) *controller.Manager {
 	w.Helper()
 	if o.Source == nil {
 		o.Source = w.plane.Source()
@@ -86,14 +86,14 @@ func (r *running) stop() error {
 	return r.err
 }
 
-func (w *world) create(namespace, name string) *corev1.ConfigMap {
+func (w *testPlane) create(namespace, name string) *corev1.ConfigMap {
 	w.Helper()
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, GenerateName: "made-"}}
-	made, err := w.maps.Create(w.Context(), obj, metav1.CreateOptions{})
+	created, err := w.maps.Create(w.Context(), obj, metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
-	return made
+	return created
 }
 
 // logged is a log that may be read while it is written.
@@ -136,23 +136,24 @@ func (n *names) take() string {
 	return strings.Join(n.got, " ")
 }
 
-// late is a source whose events come with a delay.
-type late struct {
+// delayedSource is a source whose events come with a delay.
+type delayedSource struct {
 	client.Source
 	delay time.Duration
 }
 
-func (l late) Watch(ctx context.Context, resource schema.GroupVersionResource, o client.Options) (client.Watch, error) {
+func (l delayedSource) Watch(ctx context.Context, resource schema.GroupVersionResource,
+	o client.Options) (client.Watch, error) {
 	w, err := l.Source.Watch(ctx, resource, o)
-	return lateWatch{w, l.delay}, err
+	return delayedWatch{w, l.delay}, err
 }
 
-type lateWatch struct {
+type delayedWatch struct {
 	client.Watch
 	delay time.Duration
 }
 
-func (l lateWatch) Next(ctx context.Context) ([]client.Event, error) {
+func (l delayedWatch) Next(ctx context.Context) ([]client.Event, error) {
 	events, err := l.Watch.Next(ctx)
 	select {
 	case <-time.After(l.delay):
@@ -180,15 +181,15 @@ func (c *children) Reconcile(ctx context.Context, r controller.Request) (control
 	return controller.Result{}, err
 }
 
-// childrenMade runs that controller with a cache that lags behind, requests the reconciliation of a parent three times,
+// childrenMade runs children with a cache that lags behind, requests the reconciliation of a parent three times,
 // and returns the number of its children.
-func childrenMade(w *world, delay time.Duration, caches []*informer.Factory) int {
-	m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), delay}})
+func childrenMade(w *testPlane, delay time.Duration, caches []*informer.Factory) int {
+	m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: delayedSource{w.plane.Source(), delay}})
 	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
-	var again controller.Trigger
+	var trigger controller.Trigger
 	m.Add(controller.Options{
 		Name:       "children",
-		Sources:    []controller.Source{&again},
+		Sources:    []controller.Source{&trigger},
 		Caches:     caches,
 		Reconciler: &children{maps.Lister(), client.Of[*corev1.ConfigMap](m.Client(), configMaps)},
 	})
@@ -197,7 +198,7 @@ func childrenMade(w *world, delay time.Duration, caches []*informer.Factory) int
 	<-m.Ready()
 	<-maps.Synced()
 	for range 3 {
-		again.Add(controller.Request{Namespace: "default", Name: "parent"})
+		trigger.Add(controller.Request{Namespace: "default", Name: "parent"})
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Minute)
@@ -213,7 +214,7 @@ func childrenMade(w *world, delay time.Duration, caches []*informer.Factory) int
 
 func TestControllerReadsItsOwnWrites(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		if n := childrenMade(w, 2*time.Second, nil); n != 1 {
 			w.Errorf("got %d children, want 1", n)
 		}
@@ -223,7 +224,7 @@ func TestControllerReadsItsOwnWrites(t *testing.T) {
 // TestControllerWithoutReadYourWritesActsTwice checks that the previous test fails without Options.Caches.
 func TestControllerWithoutReadYourWritesActsTwice(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		if n := childrenMade(w, 2*time.Second, []*informer.Factory{}); n != 3 {
 			w.Errorf("got %d children, want 3", n)
 		}
@@ -232,7 +233,7 @@ func TestControllerWithoutReadYourWritesActsTwice(t *testing.T) {
 
 func TestWaitForACacheIsBounded(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		if n := childrenMade(w, time.Hour, nil); n != 3 {
 			w.Errorf("got %d children, want 3: each request is reconciled after five seconds",
 				n)
@@ -247,13 +248,14 @@ func TestWaitForACacheIsBounded(t *testing.T) {
 // TestControllerReadsClientGoWrites writes with a client-go clientset of a config from client.Observed.
 func TestControllerReadsClientGoWrites(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), time.Second}})
+	withPlane(t, func(w *testPlane) {
+		m := w.manager(w.plane.RESTConfig(),
+			controller.ManagerOptions{Source: delayedSource{w.plane.Source(), time.Second}})
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 		clients := kubernetes.NewForConfigOrDie(client.Observed(w.plane.RESTConfig()))
 		var values []string
-		var again controller.Trigger
-		m.Add(controller.Options{Name: "count", Sources: []controller.Source{&again}, Reconciler: controller.Func(
+		var trigger controller.Trigger
+		m.Add(controller.Options{Name: "count", Sources: []controller.Source{&trigger}, Reconciler: controller.Func(
 			func(ctx context.Context, r controller.Request) (controller.Result, error) {
 				cached, err := maps.Lister().Get(r.Namespace, r.Name)
 				if err != nil {
@@ -270,7 +272,7 @@ func TestControllerReadsClientGoWrites(t *testing.T) {
 		<-m.Ready()
 		<-maps.Synced()
 		for range 3 {
-			again.Add(controller.Request{Namespace: "default", Name: "a"})
+			trigger.Add(controller.Request{Namespace: "default", Name: "a"})
 			time.Sleep(3 * time.Second)
 		}
 		if err := r.stop(); err != nil {

@@ -39,7 +39,7 @@ type worker struct {
 	ctx      context.Context
 	timer    *time.Timer
 	request  Request
-	begun    time.Time // zero while idle
+	started  time.Time // zero while idle
 	stuck    bool
 	replaced bool // it ends when its reconciliation returns
 }
@@ -93,7 +93,7 @@ func (w *worker) work() {
 func (w *worker) begin(request Request) {
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
-	w.request, w.begun = request, time.Now()
+	w.request, w.started = request, time.Now()
 	w.timer.Reset(w.pool.stuckAfter)
 }
 
@@ -104,12 +104,12 @@ func (w *worker) end() (replaced bool) {
 	w.timer.Stop()
 	if w.stuck {
 		w.pool.controller.log.Warn("a stuck reconcile has returned", "object", w.request.String(), "after",
-			time.Since(w.begun))
+			time.Since(w.started))
 	}
 	if w.replaced {
 		w.pool.replaced--
 	}
-	w.begun, w.stuck = time.Time{}, false
+	w.started, w.stuck = time.Time{}, false
 	return w.replaced
 }
 
@@ -119,7 +119,7 @@ func (w *worker) checkStuck() {
 	p := w.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.begun.IsZero() || time.Since(w.begun) < p.stuckAfter {
+	if w.started.IsZero() || time.Since(w.started) < p.stuckAfter {
 		return
 	}
 	w.stuck = true
@@ -131,7 +131,7 @@ func (w *worker) checkStuck() {
 		consequence = "a new worker replaces its worker"
 	}
 	p.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(),
-		"since", w.begun, "for", time.Since(w.begun))
+		"since", w.started, "for", time.Since(w.started))
 }
 
 // remove removes a worker from the pool.
@@ -148,9 +148,9 @@ func (w *worker) remove() {
 
 // wait waits for the workers, whose context has ended. If some do not end in time, the error names their
 // requests.
-func (p *pool) wait(within time.Duration) error {
-	if within == 0 {
-		within = defaultStopTimeout
+func (p *pool) wait(timeout time.Duration) error {
+	if timeout == 0 {
+		timeout = defaultStopTimeout
 	}
 	p.mu.Lock()
 	p.ended = make(chan struct{})
@@ -158,7 +158,7 @@ func (p *pool) wait(within time.Duration) error {
 		close(p.ended)
 	}
 	p.mu.Unlock()
-	timer := time.NewTimer(within)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-p.ended:
@@ -166,7 +166,7 @@ func (p *pool) wait(within time.Duration) error {
 	case <-timer.C:
 		all := func(*worker) bool { return true }
 		return fmt.Errorf("controller %s: %v after it was stopped, it is still reconciling %s: "+
-			"the reconciler must return when its context ends", p.controller.options.Name, within, p.running(all))
+			"the reconciler must return when its context ends", p.controller.options.Name, timeout, p.running(all))
 	}
 }
 
@@ -184,8 +184,8 @@ func (p *pool) running(matches func(*worker) bool) string {
 	defer p.mu.Unlock()
 	var names []string
 	for _, w := range p.workers {
-		if !w.begun.IsZero() && matches(w) {
-			names = append(names, fmt.Sprintf("%s (for %v)", w.request, time.Since(w.begun).Round(time.Millisecond)))
+		if !w.started.IsZero() && matches(w) {
+			names = append(names, fmt.Sprintf("%s (for %v)", w.request, time.Since(w.started).Round(time.Millisecond)))
 		}
 	}
 	return strings.Join(names, ", ")

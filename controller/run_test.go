@@ -25,7 +25,7 @@ import (
 
 func TestLogLinesHaveCauses(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
+	withPlane(t, func(w *testPlane) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
 		var trigger controller.Trigger
 		failures := 1
@@ -57,7 +57,7 @@ func TestLogLinesHaveCauses(t *testing.T) {
 }
 
 // start runs a manager until the returned function is called.
-func (w *world) start(m *controller.Manager) (stop func()) {
+func (w *testPlane) start(m *controller.Manager) (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan struct{})
 	go func() {
@@ -88,19 +88,19 @@ func TestSpansHaveCausesAndLinks(t *testing.T) {
 		})
 		s.create()
 		time.Sleep(time.Second)
-		var wrote, failed sdktrace.ReadOnlySpan
+		var writing, failed sdktrace.ReadOnlySpan
 		for _, span := range spans.Ended() {
 			switch {
-			case span.Name() == "reconcile first" && wrote == nil:
-				wrote = span
+			case span.Name() == "reconcile first" && writing == nil:
+				writing = span
 			case span.Name() == "reconcile second" && span.Status().Description == "no" && failed == nil:
 				failed = span
 			}
 		}
-		if wrote == nil || failed == nil {
+		if writing == nil || failed == nil {
 			t.Fatalf("got spans %v", spans.Ended())
 		}
-		if links := failed.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != wrote.SpanContext().SpanID() {
+		if links := failed.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != writing.SpanContext().SpanID() {
 			t.Errorf("got links %+v", links)
 		}
 		causes := func(span sdktrace.ReadOnlySpan) []string {
@@ -120,15 +120,15 @@ func TestForwardingEndsAfterNotFound(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]int64{http.StatusNotFound: 1, http.StatusForbidden: 1,
 		http.StatusServiceUnavailable: 3} {
-		inWorld(t, func(w *world) {
-			var asked atomic.Int64
+		withPlane(t, func(w *testPlane) {
+			var requests atomic.Int64
 			config := w.plane.RESTConfig()
 			next := config.Transport
 			config.Transport = transport(func(q *http.Request) (*http.Response, error) {
 				if q.URL.Path != why.Path {
 					return next.RoundTrip(q)
 				}
-				asked.Add(1)
+				requests.Add(1)
 				answer := httptest.NewRecorder()
 				answer.WriteHeader(code)
 				return answer.Result(), nil
@@ -145,7 +145,7 @@ func TestForwardingEndsAfterNotFound(t *testing.T) {
 			trigger.Add(controller.Request{Name: "it"})
 			time.Sleep(4 * time.Second)
 			synctest.Wait()
-			if got := asked.Load(); got != want {
+			if got := requests.Load(); got != want {
 				t.Errorf("server that returns %d: got %d requests, want %d", code, got, want)
 			}
 			stop()

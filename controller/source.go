@@ -35,8 +35,8 @@ func (s sources) feed(*inbox) (<-chan struct{}, func()) {
 // expand returns a list in which each sources value is replaced by its elements.
 func expand(list []Source) (all []Source) {
 	for _, s := range list {
-		if several, ok := s.(sources); ok {
-			all = append(all, expand(several)...)
+		if elements, ok := s.(sources); ok {
+			all = append(all, expand(elements)...)
 		} else {
 			all = append(all, s)
 		}

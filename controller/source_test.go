@@ -99,7 +99,7 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 		}
 		i := informer.For[*corev1.Pod](m.Informers(), pods)
 		var mu sync.Mutex
-		seen := map[string][]string{}
+		reconciled := map[string][]string{}
 		for name, source := range map[string]Source{
 			"for":  For(i),
 			"owns": Owns(i, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}),
@@ -111,7 +111,7 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 				Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
 					mu.Lock()
 					defer mu.Unlock()
-					seen[name] = append(seen[name], r.Name)
+					reconciled[name] = append(reconciled[name], r.Name)
 					return Result{}, nil
 				})})
 		}
@@ -120,11 +120,11 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			slices.Sort(seen[controller])
-			if !slices.Equal(seen[controller], want) {
-				t.Errorf("%s: got reconciles of %q, want %q", controller, seen[controller], want)
+			slices.Sort(reconciled[controller])
+			if !slices.Equal(reconciled[controller], want) {
+				t.Errorf("%s: got reconciles of %q, want %q", controller, reconciled[controller], want)
 			}
-			delete(seen, controller)
+			delete(reconciled, controller)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -162,16 +162,16 @@ func TestOwnerIsInNamespaceOrClusterScoped(t *testing.T) {
 		}
 		pods, kind := informer.For[*corev1.Pod](m.Informers(), pods),
 			schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
-		seen := make(chan Request, 10)
+		reconciled := make(chan Request, 10)
 		m.Add(Options{Name: "owns", Sources: []Source{Owns(pods, kind), ownsCluster(pods, kind)}, Reconciler: Func(
 			func(_ context.Context, r Request) (Result, error) {
-				seen <- r
+				reconciled <- r
 				return Result{}, nil
 			})})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { m.Run(ctx) })
-		got := map[Request]bool{<-seen: true, <-seen: true}
+		got := map[Request]bool{<-reconciled: true, <-reconciled: true}
 		if !got[Request{Namespace: "ns", Name: "rs1"}] || !got[Request{Name: "rs1"}] {
 			t.Errorf("got reconciles of %v", got)
 		}

@@ -12,9 +12,9 @@ import (
 // controller runs wait for it; requests that are added after it ended are dropped. The methods are safe for concurrent
 // use and do not block.
 type Trigger struct {
-	mu    sync.Mutex
-	in    *inbox // of the controller; nil until it runs
-	early map[Request]time.Time
+	mu      sync.Mutex
+	in      *inbox // of the controller; nil until it runs
+	waiting map[Request]time.Time
 }
 
 // Add enqueues a request.
@@ -30,13 +30,13 @@ func (t *Trigger) AddAfter(request Request, delay time.Duration) {
 		return
 	}
 	due := time.Now().Add(delay)
-	if before, again := t.early[request]; again && before.Before(due) {
+	if before, found := t.waiting[request]; found && before.Before(due) {
 		return
 	}
-	if t.early == nil {
-		t.early = map[Request]time.Time{}
+	if t.waiting == nil {
+		t.waiting = map[Request]time.Time{}
 	}
-	t.early[request] = due
+	t.waiting[request] = due
 }
 
 // filled returns a closed channel: a trigger has no initial objects.
@@ -51,9 +51,9 @@ func (t *Trigger) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.in = in
-	for request, due := range t.early {
+	for request, due := range t.waiting {
 		in.addAfter(request, max(time.Until(due), 0), why.Cause{Kind: why.Triggered})
 	}
-	t.early = nil
+	t.waiting = nil
 	return t.filled(), func() {}
 }

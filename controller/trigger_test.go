@@ -16,14 +16,14 @@ func triggered(t *testing.T, before, after func(trigger *Trigger)) map[Request][
 	t.Helper()
 	came := map[Request][]int{}
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
+		started := time.Now()
 		var trigger Trigger
 		before(&trigger)
 		c := New(Options{
 			Name:    "test",
 			Sources: []Source{&trigger},
 			Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
-				came[r] = append(came[r], int(time.Since(begun)/time.Second))
+				came[r] = append(came[r], int(time.Since(started)/time.Second))
 				return Result{}, nil
 			}),
 			Log: slog.New(slog.DiscardHandler),

@@ -54,34 +54,35 @@ func (m *mirror) Reconcile(_ context.Context, r controller.Request) (controller.
 // external resource. The object may be in any of the manager's namespaces.
 func TestUndecodableObjectIsRetried(t *testing.T) {
 	t.Parallel()
-	sources := map[string]func(w *world) client.Source{
-		"in process": func(w *world) client.Source { return w.plane.Source() },
-		"wire":       func(w *world) client.Source { return client.NewSource(w.client) },
+	sources := map[string]func(w *testPlane) client.Source{
+		"in process": func(w *testPlane) client.Source { return w.plane.Source() },
+		"wire":       func(w *testPlane) client.Source { return client.NewSource(w.client) },
 	}
 	for from, source := range sources {
 		t.Run(from, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			withPlane(t, func(w *testPlane) {
 				w.create("default", "bad")
 				w.patch("bad", `{"data":{"n":"many"}}`)
 				m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{
 					Source: source(w), Namespaces: []string{"default", "kube-system"},
 				})
-				real := &mirror{objects: controller.ObjectsOf[*counted](m, configMaps)}
-				left := &controller.Trigger{}
-				left.Add(controller.Request{Namespace: "default", Name: "bad"})
-				if err := m.Build("mirror").For(real.objects).Watches(left).Complete(real); err != nil {
+				reconciler := &mirror{objects: controller.ObjectsOf[*counted](m, configMaps)}
+				trigger := &controller.Trigger{}
+				trigger.Add(controller.Request{Namespace: "default", Name: "bad"})
+				if err := m.Build("mirror").For(reconciler.objects).Watches(trigger).Complete(reconciler); err != nil {
 					w.Fatal(err)
 				}
 				r := run(m)
 				time.Sleep(time.Hour)
-				synctest.Wait() // a look may be under way
-				real.keeps(w)
+				synctest.Wait() // a reconciliation may be running
+				reconciler.expectRetained(w)
 				if err := w.maps.Delete(w.Context(), "default", "bad", metav1.DeleteOptions{}); err != nil {
 					w.Fatal(err)
 				}
-				time.Sleep(time.Minute) // it hears of the end, and does not wait for its next look
-				if err := r.stop(); err != nil || !real.removed {
-					w.Errorf("after the deletion, the external resource is removed: %t; Run returned %v", real.removed,
+				time.Sleep(time.Minute) // the deletion causes a reconciliation before the next retry
+				if err := r.stop(); err != nil || !reconciler.removed {
+					w.Errorf("after the deletion, the external resource is removed: %t; Run returned %v",
+						reconciler.removed,
 						err)
 				}
 			})
@@ -89,15 +90,15 @@ func TestUndecodableObjectIsRetried(t *testing.T) {
 	}
 }
 
-// keeps checks that nothing is removed in an hour, and that the object is retried with increasing delays.
-func (m *mirror) keeps(w *world) {
+// expectRetained checks that nothing is removed in an hour, and that the object is retried with increasing delays.
+func (m *mirror) expectRetained(w *testPlane) {
 	w.Helper()
 	var unreadable *informer.UnreadableError
 	if m.removed || !errors.As(m.last, &unreadable) {
 		w.Fatalf("removed: %t, after %v", m.removed, m.last)
 	}
-	var wrong *client.DecodeError
-	if !errors.As(m.last, &wrong) || wrong.Field != "data.n" || unreadable.UID == "" {
+	var decodeError *client.DecodeError
+	if !errors.As(m.last, &decodeError) || decodeError.Field != "data.n" || unreadable.UID == "" {
 		w.Errorf("the error does not name the problem: %v", m.last)
 	}
 	n := len(m.looks)
@@ -107,7 +108,7 @@ func (m *mirror) keeps(w *world) {
 }
 
 // patch changes a ConfigMap of the namespace default.
-func (w *world) patch(name, patch string) {
+func (w *testPlane) patch(name, patch string) {
 	w.Helper()
 	if _, err := w.maps.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{}); err != nil {

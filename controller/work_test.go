@@ -75,17 +75,17 @@ func pass(d time.Duration) {
 
 func TestTerminalErrorWaitsForAChange(t *testing.T) {
 	t.Parallel()
-	var tries times
+	var attempts times
 	worked(t, Options{}, func(context.Context, Request) (Result, error) {
-		tries.mark()
+		attempts.mark()
 		return Result{RequeueAfter: time.Second}, fmt.Errorf("spec: %w", Terminal(errors.New("no such thing")))
 	}, func(c *Controller, h *Trigger, log *logged) {
 		h.Add(a)
 		pass(time.Hour)
 		h.Add(a)
 		pass(time.Hour)
-		if want := []time.Duration{0, time.Hour}; !slices.Equal(tries.at, want) {
-			t.Errorf("got reconciles at %v, want %v", tries.at, want)
+		if want := []time.Duration{0, time.Hour}; !slices.Equal(attempts.at, want) {
+			t.Errorf("got reconciles at %v, want %v", attempts.at, want)
 		}
 		if text := log.String(); !strings.Contains(text, "object=ns/a") ||
 			!strings.Contains(text, "spec: terminal: no such thing") {
@@ -101,10 +101,10 @@ func TestTerminalErrorWaitsForAChange(t *testing.T) {
 
 func TestTimeoutEndsTheContextOfOneReconcile(t *testing.T) {
 	t.Parallel()
-	var tries times
+	var attempts times
 	worked(t, Options{Timeout: time.Minute}, func(ctx context.Context, _ Request) (Result, error) {
-		tries.mark()
-		if len(tries.at) == 1 {
+		attempts.mark()
+		if len(attempts.at) == 1 {
 			<-ctx.Done()
 			return Result{}, ctx.Err()
 		}
@@ -112,8 +112,8 @@ func TestTimeoutEndsTheContextOfOneReconcile(t *testing.T) {
 	}, func(c *Controller, h *Trigger, log *logged) {
 		h.Add(a)
 		pass(time.Hour)
-		if want := []time.Duration{0, time.Minute + time.Second}; !slices.Equal(tries.at, want) {
-			t.Errorf("got reconciles at %v, want %v", tries.at, want)
+		if want := []time.Duration{0, time.Minute + time.Second}; !slices.Equal(attempts.at, want) {
+			t.Errorf("got reconciles at %v, want %v", attempts.at, want)
 		}
 		if text := log.String(); !strings.Contains(text, "the reconcile exceeded its timeout of 1m0s") {
 			t.Errorf("got log %s", text)
@@ -190,7 +190,7 @@ func TestReplacedWorkersAreLimited(t *testing.T) {
 func TestStopReportsStuckReconciles(t *testing.T) {
 	t.Parallel()
 	var free chan struct{}
-	var begun time.Time
+	var started time.Time
 	err := worked(t, Options{StopTimeout: time.Minute}, func(context.Context, Request) (Result, error) {
 		<-free
 		return Result{}, nil
@@ -198,11 +198,11 @@ func TestStopReportsStuckReconciles(t *testing.T) {
 		free = make(chan struct{})
 		h.Add(a)
 		synctest.Wait()
-		begun = time.Now()
+		started = time.Now()
 		time.AfterFunc(time.Minute+time.Second, func() { close(free) })
 	})
 	if err == nil || !strings.Contains(err.Error(),
-		"controller test: 1m0s after it was stopped, it is still reconciling ns/a") || begun.IsZero() {
+		"controller test: 1m0s after it was stopped, it is still reconciling ns/a") || started.IsZero() {
 		t.Errorf("got %v", err)
 	}
 }
@@ -210,18 +210,18 @@ func TestStopReportsStuckReconciles(t *testing.T) {
 // TestGoexitInReconcileIsAFailure calls runtime.Goexit in the reconciler, as testing.T.FailNow does.
 func TestGoexitInReconcileIsAFailure(t *testing.T) {
 	t.Parallel()
-	var tries times
+	var attempts times
 	worked(t, Options{}, func(context.Context, Request) (Result, error) {
-		if tries.mark(); len(tries.at) < 3 {
+		if attempts.mark(); len(attempts.at) < 3 {
 			runtime.Goexit()
 		}
 		return Result{}, nil
 	}, func(c *Controller, h *Trigger, log *logged) {
 		h.Add(a)
 		pass(time.Hour)
-		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) ||
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(attempts.at, want) ||
 			c.pool.size() != 1 {
-			t.Errorf("got reconciles at %v, want %v; there are %d workers", tries.at, want, c.pool.size())
+			t.Errorf("got reconciles at %v, want %v; there are %d workers", attempts.at, want, c.pool.size())
 		}
 		if text := log.String(); !strings.Contains(text, "the reconciler ended its goroutine") {
 			t.Errorf("got log %s", text)
@@ -237,9 +237,9 @@ func (p *pointed) Error() string { return p.text }
 
 func TestNilPointerErrorFailsOneRequest(t *testing.T) {
 	t.Parallel()
-	tries := 0
+	attempts := 0
 	worked(t, Options{}, func(context.Context, Request) (Result, error) {
-		if tries++; tries == 1 {
+		if attempts++; attempts == 1 {
 			var none *pointed
 			return Result{}, none
 		}
@@ -247,9 +247,9 @@ func TestNilPointerErrorFailsOneRequest(t *testing.T) {
 	}, func(c *Controller, h *Trigger, log *logged) {
 		h.Add(a)
 		pass(time.Hour)
-		if text := log.String(); tries != 2 ||
+		if text := log.String(); attempts != 2 ||
 			!strings.Contains(text, "the reconciler panicked: runtime error: invalid memory address") {
-			t.Errorf("got %d reconciles, log %s", tries, text)
+			t.Errorf("got %d reconciles, log %s", attempts, text)
 		}
 	})
 }

@@ -58,7 +58,7 @@ func (w *written) record(write client.Write) {
 		informer.Key{Namespace: write.Namespace, Name: write.Name}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if before, again := w.writes[at]; again {
+	if before, found := w.writes[at]; found {
 		write.Revision = max(write.Revision, before.Revision)
 		if write.Labels == nil { // a deletion has none
 			write.Labels = before.Labels

@@ -18,11 +18,12 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// asked runs a controller with caches that lag two seconds behind, and adds requests to its trigger, one per second.
-func asked(w *world, m *controller.Manager, f controller.Func, requests ...string) {
+// runRequests runs a controller with caches that lag two seconds behind, and adds requests to its trigger, one per
+// second.
+func runRequests(w *testPlane, m *controller.Manager, f controller.Func, requests ...string) {
 	w.Helper()
 	var trigger controller.Trigger
-	m.Add(controller.Options{Name: "asked", Sources: []controller.Source{&trigger}, Reconciler: f})
+	m.Add(controller.Options{Name: "test", Sources: []controller.Source{&trigger}, Reconciler: f})
 	r := run(m)
 	<-m.Ready()
 	time.Sleep(3 * time.Second)
@@ -35,48 +36,49 @@ func asked(w *world, m *controller.Manager, f controller.Func, requests ...strin
 		w.Error(err)
 	}
 	if log := w.log.String(); strings.Contains(log, "a cache is behind") {
-		w.Error(log)
+		w.Errorf("got log %s", log)
 	}
 }
 
-func (w *world) lateManager() *controller.Manager {
-	return w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), 2 * time.Second}})
+func (w *testPlane) laggingManager() *controller.Manager {
+	return w.manager(w.plane.RESTConfig(),
+		controller.ManagerOptions{Source: delayedSource{w.plane.Source(), 2 * time.Second}})
 }
 
 // TestControllerReadsItsDeletions deletes an object with a finalizer and one without.
 func TestControllerReadsItsDeletions(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		m := w.lateManager()
+	withPlane(t, func(w *testPlane) {
+		m := w.laggingManager()
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
-		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
+		writer := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
 		w.create("default", "free")
 		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held",
 			Finalizers: []string{"example.com/held"}}}
 		if _, err := w.maps.Create(w.Context(), held, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
-		var did []string
-		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+		var actions []string
+		runRequests(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
 			cached, err := maps.Lister().Get(r.Namespace, r.Name)
 			switch {
 			case err != nil:
-				did = append(did, r.Name+" is gone")
+				actions = append(actions, r.Name+" is deleted")
 			case cached.DeletionTimestamp != nil:
-				did = append(did, "let go of "+r.Name)
-				own := cached.DeepCopy()
-				own.Finalizers = nil
-				_, err = ours.Update(ctx, own, metav1.UpdateOptions{})
+				actions = append(actions, "release "+r.Name)
+				updated := cached.DeepCopy()
+				updated.Finalizers = nil
+				_, err = writer.Update(ctx, updated, metav1.UpdateOptions{})
 				return controller.Result{}, err
 			default:
-				did = append(did, "delete "+r.Name)
-				return controller.Result{}, ours.Delete(ctx, r.Namespace, r.Name, metav1.DeleteOptions{})
+				actions = append(actions, "delete "+r.Name)
+				return controller.Result{}, writer.Delete(ctx, r.Namespace, r.Name, metav1.DeleteOptions{})
 			}
 			return controller.Result{}, nil
 		}, "free", "free", "held", "held", "held")
-		if got := strings.Join(did,
-			", "); got != "delete free, free is gone, delete held, let go of held, held is gone" {
-			w.Error(got)
+		if got := strings.Join(actions,
+			", "); got != "delete free, free is deleted, delete held, release held, held is deleted" {
+			w.Errorf("got actions %q", got)
 		}
 	})
 }
@@ -84,16 +86,16 @@ func TestControllerReadsItsDeletions(t *testing.T) {
 // TestControllerReadsWritesOfOtherRequests assigns each object the next free number.
 func TestControllerReadsWritesOfOtherRequests(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		m := w.lateManager()
+	withPlane(t, func(w *testPlane) {
+		m := w.laggingManager()
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
-		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
+		writer := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
 		var given []string
-		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+		runRequests(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
 			next := strconv.Itoa(len(maps.Lister().List("default",
 				labels.SelectorFromSet(labels.Set{"numbered": "yes"}))))
 			given = append(given, r.Name+next)
-			_, err := ours.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			_, err := writer.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Namespace: r.Namespace, Name: r.Name, Labels: map[string]string{"numbered": "yes"}}},
 				metav1.CreateOptions{})
 			return controller.Result{}, err
@@ -108,27 +110,27 @@ func TestControllerReadsWritesOfOtherRequests(t *testing.T) {
 // and one of other objects.
 func TestControllerReadsWritesInFilteredCache(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		m := w.lateManager()
+	withPlane(t, func(w *testPlane) {
+		m := w.laggingManager()
 		scope := func(value string) informer.Scope {
 			return informer.Scope{Labels: labels.SelectorFromSet(labels.Set{"made": value})}
 		}
-		made := informer.For[*corev1.ConfigMap](m.Informers(), configMaps, scope("yes"))
+		selected := informer.For[*corev1.ConfigMap](m.Informers(), configMaps, scope("yes"))
 		informer.For[*corev1.ConfigMap](m.Informers(), configMaps, scope("no"))
-		other := configMaps
-		other.Version = "v9" // which is not served
-		informer.For[*corev1.ConfigMap](m.Informers(), other)
-		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
+		unserved := configMaps
+		unserved.Version = "v9" // not served
+		informer.For[*corev1.ConfigMap](m.Informers(), unserved)
+		writer := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
 		creations := 0
-		begun := time.Now()
+		start := time.Now()
 		var took time.Duration
-		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
-			took = time.Since(begun)
-			if made.Indexer().Len() > 0 {
+		runRequests(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+			took = time.Since(start)
+			if selected.Indexer().Len() > 0 {
 				return controller.Result{}, nil
 			}
 			creations++
-			_, err := ours.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			_, err := writer.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Namespace: r.Namespace, GenerateName: "x-", Labels: map[string]string{"made": "yes"}}},
 				metav1.CreateOptions{})
 			return controller.Result{}, err
@@ -143,20 +145,21 @@ func TestControllerReadsWritesInFilteredCache(t *testing.T) {
 // ahead.
 func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
+	withPlane(t, func(w *testPlane) {
+		remote, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}})
 		if err != nil {
 			w.Fatal(err)
 		}
-		defer far.Close()
-		c, err := client.New(far.RESTConfig())
+		defer remote.Close()
+		c, err := client.New(remote.RESTConfig())
 		if err != nil {
 			w.Fatal(err)
 		}
-		there := client.Of[*corev1.Namespace](c, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+		namespaces := client.Of[*corev1.Namespace](c,
+			schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 		copies := client.Of[*corev1.ConfigMap](c, configMaps)
 		for k := range 50 {
-			if _, err := there.Create(w.Context(),
+			if _, err := namespaces.Create(w.Context(),
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n" + strconv.Itoa(k)}},
 				metav1.CreateOptions{}); err != nil {
 				w.Fatal(err)
@@ -165,7 +168,7 @@ func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
 		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
 		informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 		runs := 0
-		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+		runRequests(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
 			runs++
 			_, err := copies.Create(ctx,
 				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "x-"}},
