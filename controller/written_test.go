@@ -35,7 +35,7 @@ func runRequests(w *testPlane, m *controller.Manager, f controller.Func, request
 	if err := r.stop(); err != nil {
 		w.Error(err)
 	}
-	if log := w.log.String(); strings.Contains(log, "a cache is behind") {
+	if log := w.log.String(); strings.Contains(log, "a cache does not show the last write") {
 		w.Errorf("got log %s", log)
 	}
 }
