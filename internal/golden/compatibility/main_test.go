@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,7 +23,8 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestConformanceTestsExist checks that each test in conformance.md exists in the project.
+// TestConformanceTestsExist checks that each test in conformance.md exists in the project. TestHTTP/NAME is the
+// transcript NAME.txt of package server.
 func TestConformanceTestsExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(conformanceFile)
@@ -31,6 +33,13 @@ func TestConformanceTestsExist(t *testing.T) {
 	}
 	exists := map[string]bool{}
 	root := os.DirFS("../../..")
+	transcripts, err := fs.Glob(root, "internal/server/testdata/http/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range transcripts {
+		exists["TestHTTP/"+strings.TrimSuffix(filepath.Base(path), ".txt")] = true
+	}
 	err = fs.WalkDir(root, ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
@@ -44,7 +53,7 @@ func TestConformanceTestsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllSubmatch(text, -1)
+	named := regexp.MustCompile("`(Test[\\w/-]+)`").FindAllSubmatch(text, -1)
 	if len(named) < 30 {
 		t.Errorf("only %d tests are named", len(named))
 	}
