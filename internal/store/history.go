@@ -15,10 +15,10 @@ type history struct {
 	age    time.Duration
 	budget int
 
-	// records holds the changes of all resources; feeds holds the same events per resource, for watchers.
+	// records holds the changes of all resources; queues holds the same events per resource, for watchers.
 	// watchers holds the watchers by prefix.
 	records  queue[record]
-	feeds    map[object.Key]*feed
+	queues   map[object.Key]*eventQueue
 	watchers map[object.Key]*prefixWatchers
 	found    []*topic // reused by matching
 	// index finds the state of a key at an older revision.
@@ -39,7 +39,7 @@ type history struct {
 func newHistory(age time.Duration, budget int) history {
 	return history{
 		age: age, budget: budget,
-		index: newRevisionIndex(), feeds: map[object.Key]*feed{}, watchers: map[object.Key]*prefixWatchers{},
+		index: newRevisionIndex(), queues: map[object.Key]*eventQueue{}, watchers: map[object.Key]*prefixWatchers{},
 	}
 }
 
@@ -49,8 +49,8 @@ type record struct {
 	at    time.Duration
 }
 
-// feed holds the events of one resource or topic.
-type feed = queue[*object.Event]
+// eventQueue holds the events of one resource or topic.
+type eventQueue = queue[*object.Event]
 
 const (
 	// recordBytes is the size of an event and of its entries in the history.
@@ -67,7 +67,7 @@ func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{
 	h.bytes += retainedBytes(e)
 	h.frameBytes += e.Object.Size()
 	prefixes := levels(e.Key())
-	h.feed(prefixes[0]).push(e)
+	h.queueOf(prefixes[0]).push(e)
 	if len(h.watchers) == 0 {
 		return waiting
 	}
@@ -110,14 +110,14 @@ func (h *history) finishLoad(revision object.Revision) error {
 	return nil
 }
 
-// feed returns the feed of a resource's prefix, creating it if needed.
-func (h *history) feed(resource object.Key) *feed {
-	f := h.feeds[resource]
-	if f == nil {
-		f = new(feed)
-		h.feeds[resource] = f
+// queueOf returns the queue of a resource's prefix, creating it if needed.
+func (h *history) queueOf(resource object.Key) *eventQueue {
+	q := h.queues[resource]
+	if q == nil {
+		q = new(eventQueue)
+		h.queues[resource] = q
 	}
-	return f
+	return q
 }
 
 // retainedBytes returns the memory that only this event retains: the replaced state, and for a deletion also its
@@ -158,17 +158,17 @@ func (h *history) drop(commit object.Revision) {
 		if h.firstFrame == h.records.first {
 			h.evictFrame()
 		}
-		h.removeFromFeeds(h.records.pop().event)
+		h.removeFromQueues(h.records.pop().event)
 	}
 	h.oldest = commit
 }
 
-// removeFromFeeds removes a dropped event from the index, the resource's feed and the topics' feeds.
-func (h *history) removeFromFeeds(e *object.Event) {
+// removeFromQueues removes a dropped event from the index, the resource's queue and the topics' queues.
+func (h *history) removeFromQueues(e *object.Event) {
 	h.bytes -= retainedBytes(e)
 	h.index.drop(e)
 	prefixes := levels(e.Key())
-	h.feeds[prefixes[0]].pop()
+	h.queues[prefixes[0]].pop()
 	if len(h.watchers) == 0 {
 		return
 	}
@@ -191,9 +191,9 @@ func (h *history) evictFrame() {
 	h.firstFrame++
 }
 
-// position returns the number of the first event of a feed after a revision.
-func position(f *feed, after object.Revision) uint64 {
-	return f.first + uint64(sort.Search(f.len(), func(i int) bool {
-		return (*f.at(f.first + uint64(i))).Revision() > after
+// position returns the number of the first event of a queue after a revision.
+func position(q *eventQueue, after object.Revision) uint64 {
+	return q.first + uint64(sort.Search(q.len(), func(i int) bool {
+		return (*q.at(q.first + uint64(i))).Revision() > after
 	}))
 }

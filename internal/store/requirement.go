@@ -93,10 +93,10 @@ const (
 	maxCandidates = 8
 )
 
-// rarest returns the requirement that the fewest of a feed's newest events meet, false if there are no
+// rarest returns the requirement that the fewest of a queue's newest events meet, false if there are no
 // requirements. A tie goes to a field, then to the label requirement with the fewest values, and last to one that
 // accepts any value.
-func rarest(requirements []Requirement, f *feed) (Requirement, bool) {
+func rarest(requirements []Requirement, q *eventQueue) (Requirement, bool) {
 	if len(requirements) == 0 {
 		return Requirement{}, false
 	}
@@ -104,9 +104,9 @@ func rarest(requirements []Requirement, f *feed) (Requirement, bool) {
 	slices.SortStableFunc(requirements, func(a, b Requirement) int { return a.breadth() - b.breadth() })
 	requirements = requirements[:min(len(requirements), maxCandidates)]
 	met := make([]int, len(requirements))
-	for n := max(f.first, f.end()-min(f.end(), sampleSize)); n < f.end() && len(requirements) > 1; n++ {
+	for n := max(q.first, q.end()-min(q.end(), sampleSize)); n < q.end() && len(requirements) > 1; n++ {
 		for i, r := range requirements {
-			if r.matches(*f.at(n)) {
+			if r.matches(*q.at(n)) {
 				met[i]++
 			}
 		}

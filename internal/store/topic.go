@@ -5,8 +5,8 @@ import (
 )
 
 // topic is shared by the watchers that select the same objects: every object of a prefix, or only objects that meet a
-// requirement. It exists while it has watchers. Its feed has only the events that it selects. The topic of a whole
-// resource shares the resource's feed; the others have one of their own. The state's lock protects everything except
+// requirement. It exists while it has watchers. Its queue has only the events that it selects. The topic of a whole
+// resource shares the resource's queue; the others have one of their own. The state's lock protects everything except
 // wake, which has its own.
 type topic struct {
 	prefix object.Key
@@ -16,10 +16,10 @@ type topic struct {
 	id    requirementID
 	index int
 
-	feed *feed
-	// ownsFeed reports whether the feed belongs to the topic, and not to the resource.
-	ownsFeed bool
-	watchers int
+	events *eventQueue
+	// ownsEvents reports whether the queue belongs to the topic, and not to the resource.
+	ownsEvents bool
+	watchers   int
 
 	wake signal
 }
@@ -31,15 +31,15 @@ func (t *topic) matches(e *object.Event) bool {
 
 // add appends a new event, unless it was the last one added.
 func (t *topic) add(e *object.Event) {
-	if t.ownsFeed && (t.feed.len() == 0 || *t.feed.at(t.feed.end() - 1) != e) {
-		t.feed.push(e)
+	if t.ownsEvents && (t.events.len() == 0 || *t.events.at(t.events.end() - 1) != e) {
+		t.events.push(e)
 	}
 }
 
-// drop drops an event that the history drops. Events from before the topic was created are not in its feed.
+// drop drops an event that the history drops. Events from before the topic was created are not in its queue.
 func (t *topic) drop(e *object.Event) {
-	if t.ownsFeed && t.feed.len() > 0 && *t.feed.at(t.feed.first) == e {
-		t.feed.pop()
+	if t.ownsEvents && t.events.len() > 0 && *t.events.at(t.events.first) == e {
+		t.events.pop()
 	}
 }
 
@@ -48,7 +48,7 @@ func (t *topic) drop(e *object.Event) {
 func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topic {
 	resource := levels(prefix)[0]
 	var need *Requirement
-	if r, ok := rarest(requirements, h.feed(resource)); ok {
+	if r, ok := rarest(requirements, h.queueOf(resource)); ok {
 		need = &r
 	}
 	p := h.watchers[prefix]
@@ -58,9 +58,9 @@ func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topi
 	}
 	t := p.topic(need, func() *topic {
 		if need == nil && prefix == resource {
-			return &topic{prefix: prefix, feed: h.feed(resource)}
+			return &topic{prefix: prefix, events: h.queueOf(resource)}
 		}
-		return &topic{prefix: prefix, feed: new(feed), ownsFeed: true}
+		return &topic{prefix: prefix, events: new(eventQueue), ownsEvents: true}
 	})
 	t.watchers++
 	return t

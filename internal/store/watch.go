@@ -15,11 +15,11 @@ type Watch struct {
 	state *state
 	topic *topic
 
-	// next is the number of the first event of the topic's feed that was not delivered.
+	// next is the number of the first event of the topic's queue that was not delivered.
 	next uint64
-	// backlog and backlogEnd are numbers in the resource's feed. The events in [backlog, backlogEnd) were committed
+	// backlog and backlogEnd are numbers in the resource's queue. The events in [backlog, backlogEnd) were committed
 	// before the watch started; the watch reads and filters them before those of the topic.
-	resource            *feed
+	resource            *eventQueue
 	backlog, backlogEnd uint64
 
 	revision object.Revision
@@ -54,12 +54,12 @@ func (s *Store) Watch(prefix object.Key, after object.Revision, requirements ...
 // watch starts a watch with validated arguments. The caller holds the lock.
 func (s *state) watch(prefix object.Key, after object.Revision, requirements []Requirement) *Watch {
 	t := s.history.subscribe(prefix, requirements)
-	w := &Watch{state: s, topic: t, revision: after, resource: s.history.feed(levels(prefix)[0])}
-	if t.feed == w.resource {
-		w.next = position(t.feed, after)
+	w := &Watch{state: s, topic: t, revision: after, resource: s.history.queueOf(levels(prefix)[0])}
+	if t.events == w.resource {
+		w.next = position(t.events, after)
 		return w
 	}
-	w.next = t.feed.end()
+	w.next = t.events.end()
 	w.backlog, w.backlogEnd = position(w.resource, after), w.resource.end()
 	return w
 }
@@ -77,7 +77,7 @@ func (w *Watch) Stop() {
 // Changed returns a channel that is closed when Take may have an event or an error to return.
 func (w *Watch) Changed() <-chan struct{} {
 	defer w.state.lock.read().RUnlock()
-	if w.state.closed != nil || w.backlog < w.backlogEnd || w.next < w.topic.feed.end() {
+	if w.state.closed != nil || w.backlog < w.backlogEnd || w.next < w.topic.events.end() {
 		return w.state.ready
 	}
 	return w.topic.wake.wait()
@@ -106,7 +106,7 @@ func (w *Watch) Take(limit int) (events []*object.Event, err error) {
 func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, error) {
 	defer w.state.lock.read().RUnlock()
 	full := false
-	switch feed := w.topic.feed; {
+	switch q := w.topic.events; {
 	case w.state.closed != nil:
 		return nil, false, w.state.closed
 	case w.backlog < w.backlogEnd:
@@ -115,13 +115,13 @@ func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, 
 		}
 		stop := min(w.backlogEnd, w.backlog+maxScan)
 		events, w.backlog, full = w.collect(w.resource, w.backlog, stop, events, limit)
-	case w.next < feed.first:
+	case w.next < q.first:
 		return nil, false, ErrSlow
-	case w.next < feed.end():
+	case w.next < q.end():
 		if events == nil {
-			events = make([]*object.Event, 0, min(limit, int(feed.end()-w.next)))
+			events = make([]*object.Event, 0, min(limit, int(q.end()-w.next)))
 		}
-		events, w.next, full = w.collect(feed, w.next, min(feed.end(), w.next+maxScan), events, limit)
+		events, w.next, full = w.collect(q, w.next, min(q.end(), w.next+maxScan), events, limit)
 	default:
 		w.revision = w.state.current
 		return events, false, nil
@@ -134,10 +134,11 @@ func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, 
 
 // collect appends the events with numbers in [n, stop) that concern the watch, up to about limit. It returns
 // the number of the next event to examine, and whether the limit was reached.
-func (w *Watch) collect(f *feed, n, stop uint64, events []*object.Event, limit int) ([]*object.Event, uint64, bool) {
+func (w *Watch) collect(q *eventQueue, n, stop uint64, events []*object.Event,
+	limit int) ([]*object.Event, uint64, bool) {
 	for ; n < stop; n++ {
-		e := *f.at(n)
-		if f != w.topic.feed && !w.topic.matches(e) {
+		e := *q.at(n)
+		if q != w.topic.events && !w.topic.matches(e) {
 			continue
 		}
 		if have := len(events); have >= limit && events[have-1].Revision() != e.Revision() {
