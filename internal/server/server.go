@@ -64,13 +64,13 @@ type Options struct {
 	Log     *slog.Logger
 	// Initial are the objects to create or correct before the first request.
 	Initial []kind.Initial
-	// KeepStored disables the expiry of stored events, for forks and backups that are to be inspected.
-	KeepStored bool
+	// DisableExpiry disables the expiry of stored events, for forks and backups that are to be inspected.
+	DisableExpiry bool
 	// Checks are health checks in addition to the server's own.
 	Checks []Check
-	// Like is a server whose store this one shares or was forked from. The kinds it made of unchanged
+	// ReuseKinds is a server whose store this one shares or was forked from. The kinds it made of unchanged
 	// definitions are reused.
-	Like *Server
+	ReuseKinds *Server
 	// Why serves /bowline/why, where administrators query the journal of controllers, and controllers in
 	// other processes report to it. The path does not exist if it is nil.
 	Why http.Handler
@@ -150,12 +150,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Checks: s.checks(o.Checks), Metrics: counts, Tracer: tracer(o.TracerProvider), Fair: queue, Tasks: s.tasks,
 		Log: o.Log, Version: version, Timeout: o.RequestTimeout, Patience: o.Patience, Prompt: o.Prompt,
 	})
-	if o.Like != nil {
-		s.definitions.TakeOver(o.Like.definitions)
+	if o.ReuseKinds != nil {
+		s.definitions.TakeOver(o.ReuseKinds.definitions)
 	}
 	err := s.definitions.Load(ctx)
 	if err == nil {
-		err = s.expiry.Load(ctx, o.KeepStored)
+		err = s.expiry.Load(ctx, o.DisableExpiry)
 	}
 	if err == nil {
 		err = operations.Bootstrap(ctx, o.Log, o.Initial, writer.Ensure)

@@ -36,8 +36,8 @@ type Expiry struct {
 func New(o Options) *Expiry { return &Expiry{options: o, queues: map[schema.GroupResource]*queue{}} }
 
 // Load starts the expiry of all kinds with a Lifetime. The stored objects of a kind expire together, and are not read
-// before; if keep is set, they do not expire.
-func (e *Expiry) Load(ctx context.Context, keep bool) error {
+// before; if disabled is set, they do not expire.
+func (e *Expiry) Load(ctx context.Context, disabled bool) error {
 	snapshot, err := e.options.Store.Snapshot(ctx, store.Latest())
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (e *Expiry) Load(ctx context.Context, keep bool) error {
 		}
 		q := &queue{Options: e.options, resource: info.GroupResource(), lifetime: info.Lifetime}
 		e.queues[q.resource] = q
-		if keep {
+		if disabled {
 			continue
 		}
 		snapshot.Scan(object.Prefix(q.resource, ""), "", func(*object.Object) bool {
