@@ -146,11 +146,11 @@ func TestClientWatchesAndDryRuns(t *testing.T) {
 	}
 	strict := client.WithFieldValidation(plane.Must(client.New(config, client.Options{Scheme: c.Scheme()}))(t),
 		metav1.FieldValidationStrict)
-	wrong := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"sails": int64(3)}}}
-	wrong.SetGroupVersionKind(v2.WithKind("Ship"))
-	wrong.SetNamespace(ns)
-	wrong.SetName("a")
-	if err := strict.Create(ctx, wrong); !apierrors.IsBadRequest(err) {
+	invalid := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"sails": int64(3)}}}
+	invalid.SetGroupVersionKind(v2.WithKind("Ship"))
+	invalid.SetNamespace(ns)
+	invalid.SetName("a")
+	if err := strict.Create(ctx, invalid); !apierrors.IsBadRequest(err) {
 		t.Errorf("unknown field with strict validation: got error %v, want BadRequest", err)
 	}
 	ok(t, client.NewNamespacedClient(c, ns).Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Name: "real"}}))
