@@ -69,12 +69,12 @@ func TestConnectionsWithOneCertificateShareItsUser(t *testing.T) {
 	keeper := newKeeper(t)
 	authenticator := auth.ClientCertificates(keeper.Roots())
 	certificate := issue(t, keeper, "jane")
-	again, err := x509.ParseCertificate(certificate.Raw)
+	reparsed, err := x509.ParseCertificate(certificate.Raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, _, err := authenticator.Authenticate(requestWith(certificate))
-	second, _, errAgain := authenticator.Authenticate(requestWith(again))
+	second, _, errAgain := authenticator.Authenticate(requestWith(reparsed))
 	if err != nil || errAgain != nil || first != second {
 		t.Errorf("got %p and %p (%v, %v)", first, second, err, errAgain)
 	}
@@ -174,7 +174,7 @@ func TestInvalidCredentialIsNotAnonymous(t *testing.T) {
 func TestAuthorization(t *testing.T) {
 	t.Parallel()
 	admin, jane := auth.NewUser("root", auth.AdminGroup), auth.NewUser("jane", "devs")
-	nobody := &auth.User{Name: auth.AnonymousName, Groups: []string{auth.UnauthenticatedGroup}}
+	anonymous := &auth.User{Name: auth.AnonymousName, Groups: []string{auth.UnauthenticatedGroup}}
 	pods := auth.Attributes{IsResource: true, Verb: "list", Resource: "pods", Namespace: "default"}
 	path := func(p string) auth.Attributes { return auth.Attributes{Verb: "get", Path: p} }
 	for _, test := range []struct {
@@ -192,9 +192,9 @@ func TestAuthorization(t *testing.T) {
 		{jane, path("/openapi/v3"), true},
 		{jane, path("/apisecret"), false},
 		{jane, auth.Attributes{Verb: "post", Path: "/version"}, false},
-		{nobody, pods, false},
-		{nobody, path("/livez"), true},
-		{nobody, path("/apis"), false},
+		{anonymous, pods, false},
+		{anonymous, path("/livez"), true},
+		{anonymous, path("/apis"), false},
 		{nil, pods, false},
 		{nil, path("/livez"), false},
 	} {

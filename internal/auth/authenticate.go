@@ -44,11 +44,11 @@ func InProcess() Authenticator {
 // Anonymous authenticates requests without credentials as AnonymousName for the open paths (see PublicPaths)
 // only. Elsewhere such requests have no user, and the server answers 401.
 func Anonymous() Authenticator {
-	nobody := &User{Name: AnonymousName, Groups: []string{UnauthenticatedGroup}}
+	anonymous := &User{Name: AnonymousName, Groups: []string{UnauthenticatedGroup}}
 	return AuthenticatorFunc(func(r *http.Request) (*User, bool, error) {
 		if !openPath(r.URL.Path) {
 			return nil, false, nil
 		}
-		return nobody, true, nil
+		return anonymous, true, nil
 	})
 }

@@ -193,8 +193,8 @@ func (e *Elector) Release(ctx context.Context) error {
 		return err
 	}
 	lease = lease.DeepCopy()
-	nobody, second, now := "", int32(1), metav1.NowMicro()
-	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &nobody, &second
+	none, second, now := "", int32(1), metav1.NowMicro()
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &none, &second
 	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
 	lease, err = e.config.Leases.Update(ctx, lease)
 	if err == nil {

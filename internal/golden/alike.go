@@ -9,19 +9,19 @@ func NormalizeWith(v any, drop func(object map[string]any, field string) bool, t
 func replace(v any, drop func(map[string]any, string) bool, text func(string) string) any {
 	switch v := v.(type) {
 	case map[string]any:
-		kept := map[string]any{}
+		replaced := map[string]any{}
 		for name, value := range v {
 			if drop == nil || !drop(v, name) {
-				kept[name] = replace(value, drop, text)
+				replaced[name] = replace(value, drop, text)
 			}
 		}
-		return kept
+		return replaced
 	case []any:
-		kept := make([]any, len(v))
+		replaced := make([]any, len(v))
 		for i := range v {
-			kept[i] = replace(v[i], drop, text)
+			replaced[i] = replace(v[i], drop, text)
 		}
-		return kept
+		return replaced
 	case string:
 		if text != nil {
 			return text(v)

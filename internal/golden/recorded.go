@@ -86,20 +86,20 @@ var listAtEnd = regexp.MustCompile(`(?s)^(.*?: )\[(.*)\]$`)
 func Normalize(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		kept := map[string]any{}
+		normalized := map[string]any{}
 		for name, value := range v {
 			if !slices.Contains(serverSet, name) {
-				kept[name] = Normalize(value)
+				normalized[name] = Normalize(value)
 			}
 		}
-		return kept
+		return normalized
 	case []any:
-		kept := make([]any, len(v))
+		normalized := make([]any, len(v))
 		for i := range v {
-			kept[i] = Normalize(v[i])
+			normalized[i] = Normalize(v[i])
 		}
-		slices.SortFunc(kept, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		return kept
+		slices.SortFunc(normalized, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return normalized
 	case string:
 		if parts := listAtEnd.FindStringSubmatch(v); parts != nil {
 			items := strings.Split(parts[2], ", ")

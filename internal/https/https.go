@@ -68,14 +68,14 @@ func (h *Server) acceptAll() {
 			h.shaking.begin(tls.Server(conn, h.config), h.shakeHands)
 			continue
 		}
-		if !h.hand(accepted{err: err}) {
+		if !h.deliver(accepted{err: err}) {
 			return
 		}
 	}
 }
 
-// hand passes a connection or an error to http1. It returns false after shutdown.
-func (h *Server) hand(a accepted) bool {
+// deliver passes a connection or an error to http1. It returns false after shutdown.
+func (h *Server) deliver(a accepted) bool {
 	select {
 	case h.next <- a:
 		return true
@@ -95,7 +95,7 @@ func (h *Server) shakeHands(conn *tls.Conn) {
 		h.speaking.begin(conn, h.serveHTTP2)
 		return
 	}
-	if !h.hand(accepted{conn: conn}) {
+	if !h.deliver(accepted{conn: conn}) {
 		conn.Close()
 	}
 }

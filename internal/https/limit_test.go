@@ -27,8 +27,8 @@ func (visitors) Addr() net.Addr            { return &net.TCPAddr{} }
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told bytes.Buffer
-		c := Limit(visitors{}, 2, slog.New(slog.NewTextHandler(&told, nil)))
+		var log bytes.Buffer
+		c := Limit(visitors{}, 2, slog.New(slog.NewTextHandler(&log, nil)))
 		var open []net.Conn
 		ended := make(chan error)
 		go func() {
@@ -51,8 +51,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 			last.Close()
 		}
 		synctest.Wait()
-		if said := strings.Count(told.String(), "no more are accepted"); said != 1 {
-			t.Errorf("the log says it %d times: %s", said, told.String())
+		if count := strings.Count(log.String(), "no more are accepted"); count != 1 {
+			t.Errorf("the log says it %d times: %s", count, log.String())
 		}
 		c.Close()
 		if err := <-ended; !errors.Is(err, net.ErrClosed) {
@@ -82,9 +82,9 @@ func (o *out) Close() error { close(o.closed); return nil }
 func TestAcceptErrorIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told bytes.Buffer
+		var output bytes.Buffer
 		listener := &out{closed: make(chan struct{})}
-		log := slog.New(slog.NewTextHandler(&told, nil))
+		log := slog.New(slog.NewTextHandler(&output, nil))
 		socket := New(Limit(listener, 1, log), &tls.Config{}, http.NotFoundHandler(), log)
 		ended := make(chan error, 1)
 		go func() { ended <- socket.Serve() }()
@@ -98,8 +98,8 @@ func TestAcceptErrorIsLogged(t *testing.T) {
 		if listener.errors != 4 {
 			t.Errorf("it tried %d times", listener.errors)
 		}
-		if said := strings.Count(told.String(), "too many open files"); said != 3 {
-			t.Errorf("the log says it %d times: %s", said, told.String())
+		if count := strings.Count(output.String(), "too many open files"); count != 3 {
+			t.Errorf("the log says it %d times: %s", count, output.String())
 		}
 	})
 }

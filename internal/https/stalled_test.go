@@ -227,8 +227,8 @@ func TestStalledWatchIsCutOff(t *testing.T) {
 	}
 }
 
-// told has the fields of an event that the tests use.
-type told struct {
+// watchEvent has the fields of an event that the tests use.
+type watchEvent struct {
 	Object struct {
 		Metadata struct{ Name, ResourceVersion string }
 	}
@@ -248,7 +248,7 @@ func (s *socket) whole(t *testing.T, watch io.Reader, size int) (seen int, revis
 		if err != nil {
 			return seen, revision
 		}
-		var event told
+		var event watchEvent
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func (s *socket) write(t *testing.T, i, size int) {
 
 func wantEvent(t *testing.T, lines *bufio.Scanner, i int) {
 	t.Helper()
-	var event told
+	var event watchEvent
 	if !lines.Scan() {
 		t.Fatalf("the watch ended before event %d: %v", i, lines.Err())
 	}

@@ -20,13 +20,13 @@ type answer struct {
 	pipe   *pipe
 	wrote  int64 // body bytes written by the handler
 
-	mu     sync.Mutex
-	begun  bool
-	ready  chan struct{} // closed when status and sent, or err, are set
-	status int
-	sent   http.Header // owned by the caller once the response is returned
-	length int64       // Content-Length, or -1 if unknown
-	err    error
+	mu      sync.Mutex
+	started bool
+	ready   chan struct{} // closed when status and sent, or err, are set
+	status  int
+	sent    http.Header // owned by the caller once the response is returned
+	length  int64       // Content-Length, or -1 if unknown
+	err     error
 }
 
 func newAnswer(method string, body io.Closer) *answer {
@@ -48,10 +48,10 @@ func (a *answer) WriteHeader(status int) {
 func (a *answer) begin(status int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.begun {
+	if a.started {
 		return
 	}
-	a.begun = true
+	a.started = true
 	a.status, a.err = status, err
 	if err == nil {
 		a.sent, a.length = a.header.Clone(), contentLength(a.header)
@@ -81,7 +81,7 @@ func (a *answer) Write(b []byte) (int, error) {
 func (a *answer) hasBegun() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.begun
+	return a.started
 }
 
 // Flush sends the header. Body bytes need no flush: the reader sees them at once.

@@ -17,7 +17,7 @@ type pipe struct {
 	err     error // returned to the reader after the last byte
 	broken  error // returned to both sides at once
 	timer   *time.Timer
-	late    bool // the write deadline has passed
+	expired bool // the write deadline has passed
 	whole   bool // buffer everything: nobody reads before the handler returns
 }
 
@@ -102,7 +102,7 @@ func (p *pipe) cannotWrite() error {
 		return p.broken
 	case p.err != nil:
 		return io.ErrClosedPipe
-	case p.late:
+	case p.expired:
 		return os.ErrDeadlineExceeded
 	}
 	return nil
@@ -135,7 +135,7 @@ func (p *pipe) setDeadline(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopTimer()
-	p.late = false
+	p.expired = false
 	if at.IsZero() || p.err != nil || p.broken != nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (p *pipe) setDeadline(at time.Time) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.timer == timer { // unless the deadline was changed meanwhile
-			p.late = true
+			p.expired = true
 			p.changed.Broadcast()
 		}
 	})

@@ -367,9 +367,9 @@ func TestHandlerHasReturnedBeforeResponse(t *testing.T) {
 	if _, err := ask("/panic"); err == nil || !strings.Contains(err.Error(), "panicked: on the caller's goroutine") {
 		t.Errorf("a panic is %v", err)
 	}
-	gone := errors.New("the caller has gone")
-	time.AfterFunc(time.Millisecond, func() { cancel(gone) })
-	if _, err := ask("/wait"); !errors.Is(err, gone) || returned != 3 {
+	errGone := errors.New("the caller has gone")
+	time.AfterFunc(time.Millisecond, func() { cancel(errGone) })
+	if _, err := ask("/wait"); !errors.Is(err, errGone) || returned != 3 {
 		t.Errorf("%v, and %d handlers have returned", err, returned)
 	}
 }

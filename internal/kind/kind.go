@@ -89,9 +89,9 @@ type Kind interface {
 	// kind does not support these patches.
 	Prototype(apiVersion string) runtime.Object
 
-	// GracePeriod returns the seconds that a delete leaves an object of a kind with Info.Graceful. asked is the value
-	// in the request, or nil.
-	GracePeriod(obj Object, asked *int64) int64
+	// GracePeriod returns the seconds that a delete leaves an object of a kind with Info.Graceful. requested is the
+	// value in the request, or nil.
+	GracePeriod(obj Object, requested *int64) int64
 
 	// BeginDelete is called on a delete. A kind may delay the removal of its deleted objects by its own means, in
 	// addition to metadata.finalizers: a namespace remains until its contents are gone (spec.finalizers). BeginDelete

@@ -86,7 +86,7 @@ func (r *Registry) Put(added ...Kind) {
 	r.change(func(kinds []Kind) []Kind {
 		for _, k := range added {
 			gr := k.Info().GroupResource()
-			if _, there := r.Stored(gr); !there {
+			if _, found := r.Stored(gr); !found {
 				kinds = append(kinds, k)
 				continue
 			}

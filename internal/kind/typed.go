@@ -42,7 +42,7 @@ type Rules[P any] struct {
 	// Row returns the cells for Columns.
 	Row func(obj P, now time.Time) []any
 	// GracePeriod implements Kind.GracePeriod, for kinds with Info.Graceful.
-	GracePeriod func(obj P, asked *int64) int64
+	GracePeriod func(obj P, requested *int64) int64
 	// Assign and Claims implement the methods of Kind, for kinds with Info.Claims.
 	Assign func(obj, old P, taken func(Claim) bool) field.ErrorList
 	Claims func(obj P) []Claim
@@ -224,11 +224,11 @@ func (k *Typed[T, P]) Fields(obj Object) map[string]string {
 }
 
 // GracePeriod implements Kind.
-func (k *Typed[T, P]) GracePeriod(obj Object, asked *int64) int64 {
+func (k *Typed[T, P]) GracePeriod(obj Object, requested *int64) int64 {
 	if k.rules.GracePeriod == nil {
 		return 0
 	}
-	return k.rules.GracePeriod(obj.(P), asked)
+	return k.rules.GracePeriod(obj.(P), requested)
 }
 
 // BeginDelete implements Kind: the removal of objects is not delayed.

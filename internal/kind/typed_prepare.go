@@ -43,8 +43,8 @@ func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
 	default:
 		only := reflect.ValueOf(P(new(T))).Elem()
 		only.FieldByName("Status").Set(reflect.ValueOf(old).Elem().FieldByName("Status"))
-		kept := only.Addr().Interface().(Object).DeepCopyObject()
-		status.Set(reflect.ValueOf(kept).Elem().FieldByName("Status"))
+		preserved := only.Addr().Interface().(Object).DeepCopyObject()
+		status.Set(reflect.ValueOf(preserved).Elem().FieldByName("Status"))
 	}
 }
 

@@ -47,7 +47,7 @@ type parsedFile struct {
 }
 
 // readFiles reads the files that exist. If asked is set, a missing file is an error.
-func readFiles(paths []string, asked bool) ([]*parsedFile, error) {
+func readFiles(paths []string, required bool) ([]*parsedFile, error) {
 	var files []*parsedFile
 	for _, path := range paths {
 		if path == "" {
@@ -55,7 +55,7 @@ func readFiles(paths []string, asked bool) ([]*parsedFile, error) {
 		}
 		file, err := readFile(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && !asked:
+		case errors.Is(err, fs.ErrNotExist) && !required:
 			continue
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("%w: give --kubeconfig another file", err)

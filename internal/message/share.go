@@ -32,15 +32,15 @@ func (k *known) forget() {
 
 // place is one slot of the cache.
 type place[T any] struct {
-	kept atomic.Pointer[T]
-	last atomic.Uint64 // hash of the last value that was not cached
+	cached atomic.Pointer[T]
+	last   atomic.Uint64 // hash of the last value that was not cached
 }
 
 // takes reports whether to cache a value with a hash and size that was not found. A cached value is replaced
 // only by one that occurs twice without another value of the slot in between, so values that occur once do
 // not evict frequent ones.
 func (p *place[T]) takes(hash uint64, bytes int) bool {
-	return p.last.Swap(hash) == hash || bytes <= smallPart && p.kept.Load() == nil
+	return p.last.Swap(hash) == hash || bytes <= smallPart && p.cached.Load() == nil
 }
 
 // part is the decoded value of a field.
@@ -57,12 +57,12 @@ func (k *known) word(data []byte) string {
 	}
 	hash := maphash.Bytes(k.seed, data)
 	p := &k.words[hash%mostWords]
-	if w := p.kept.Load(); w != nil && *w == string(data) {
+	if w := p.cached.Load(); w != nil && *w == string(data) {
 		return *w
 	}
 	w := string(data)
 	if p.takes(hash, len(w)) {
-		p.kept.Store(&w)
+		p.cached.Store(&w)
 	}
 	return w
 }
@@ -80,7 +80,7 @@ func sharing(t reflect.Type, set setter) setter {
 		}
 		hash := maphash.Bytes(r.seed, v.data) ^ salt
 		p := &r.parts[hash%mostParts]
-		if have := p.kept.Load(); have != nil && have.of == t && have.data == string(v.data) {
+		if have := p.cached.Load(); have != nil && have.of == t && have.data == string(v.data) {
 			into.Set(have.made)
 			r.repeated.Add(int64(len(v.data)))
 			return nil
@@ -91,7 +91,7 @@ func sharing(t reflect.Type, set setter) setter {
 		if p.takes(hash, len(v.data)) {
 			made := reflect.New(t).Elem()
 			made.Set(into)
-			p.kept.Store(&part{t, string(v.data), made})
+			p.cached.Store(&part{t, string(v.data), made})
 		}
 		return nil
 	}

@@ -92,12 +92,12 @@ func failed(what, why string) *refusal {
 
 // insufficient returns a refusal if the node lacks a requested resource.
 func insufficient(wants demand, has map[corev1.ResourceName]int64, others []demand) *refusal {
-	lacks := func(name corev1.ResourceName, asked, used int64) *refusal {
-		if asked == 0 || asked <= has[name]-used {
+	lacks := func(name corev1.ResourceName, requested, used int64) *refusal {
+		if requested == 0 || requested <= has[name]-used {
 			return nil
 		}
 		return &refusal{"OutOf" + string(name), fmt.Sprintf(
-			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, asked, used,
+			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used,
 			has[name])}
 	}
 	if r := lacks(corev1.ResourcePods, 1, int64(len(others))); r != nil {
@@ -166,8 +166,8 @@ func (a *agent) admit(ctx context.Context, l *podState) (*refusal, error) {
 		return nil, nil
 	}
 	name := l.pod.Spec.NodeName
-	node, there := a.nodes.Indexer().Get(informer.Key{Name: name})
-	if there {
+	node, found := a.nodes.Indexer().Get(informer.Key{Name: name})
+	if found {
 		if r := a.fits(l, node); r == nil {
 			return nil, nil
 		}

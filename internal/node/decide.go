@@ -40,7 +40,7 @@ type plan struct {
 // decide returns what to do about a pod.
 func decide(s input) plan {
 	p := plan{Backoffs: map[string]backoff{}, Waiting: map[string]*corev1.ContainerStateWaiting{}}
-	p.soon(s.Requeue)
+	p.scheduleAfter(s.Requeue)
 	switch {
 	case s.Pod.DeletionTimestamp != nil:
 		p.end(s, s.Pod.DeletionTimestamp.Time)
@@ -48,7 +48,7 @@ func decide(s input) plan {
 	case isTerminal(s.Pod.Status.Phase):
 		p.Reason, p.Message = s.Pod.Status.Reason, s.Pod.Status.Message
 		p.end(s, s.Now.Add(grace(s.Pod)))
-	case p.late(s):
+	case p.pastDeadline(s):
 		p.Reason, p.Message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 		p.end(s, s.Now.Add(grace(s.Pod)))
 	case completed(s):
@@ -74,8 +74,8 @@ func grace(pod *corev1.Pod) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// soon schedules the next decision, unless an earlier one is scheduled.
-func (p *plan) soon(after time.Duration) {
+// scheduleAfter schedules the next decision, unless an earlier one is scheduled.
+func (p *plan) scheduleAfter(after time.Duration) {
 	if after > 0 && (p.Again == 0 || after < p.Again) {
 		p.Again = after
 	}
@@ -103,7 +103,7 @@ func (p *plan) end(s input, deadline time.Time) {
 		case len(p.Stop) == 0:
 			p.Stop = sidecars[len(sidecars)-1:]
 		}
-		p.soon(left)
+		p.scheduleAfter(left)
 	}
 	p.Ended = len(p.Stop) == 0
 }
@@ -120,15 +120,15 @@ func names(pod *corev1.Pod) []string {
 	return all
 }
 
-// late reports whether a pod has exceeded its active deadline. If not, it schedules a decision for the
+// pastDeadline reports whether a pod has exceeded its active deadline. If not, it schedules a decision for the
 // deadline.
-func (p *plan) late(s input) bool {
-	limit, began := s.Pod.Spec.ActiveDeadlineSeconds, s.Pod.Status.StartTime
-	if limit == nil || began == nil {
+func (p *plan) pastDeadline(s input) bool {
+	limit, start := s.Pod.Spec.ActiveDeadlineSeconds, s.Pod.Status.StartTime
+	if limit == nil || start == nil {
 		return false
 	}
-	left := began.Add(time.Duration(*limit) * time.Second).Sub(s.Now)
-	p.soon(left)
+	left := start.Add(time.Duration(*limit) * time.Second).Sub(s.Now)
+	p.scheduleAfter(left)
 	return left <= 0
 }
 
@@ -171,17 +171,17 @@ func restarts(c Container, policy corev1.RestartPolicy) bool {
 // initialize runs the init containers in sequence and reports whether the other containers may run. After
 // those have started, init containers do not run again.
 func (p *plan) initialize(s input) bool {
-	begun := anyStarted(s)
+	started := anyStarted(s)
 	for i := range s.Pod.Spec.InitContainers {
 		c := &s.Pod.Spec.InitContainers[i]
 		state := s.Containers[c.Name]
 		switch {
 		case isSidecarSpec(c):
 			p.keep(s, c.Name, corev1.RestartPolicyAlways)
-			if !begun && !(state.State.Running != nil && state.Started) {
+			if !started && !(state.State.Running != nil && state.Started) {
 				return false
 			}
-		case !begun && !state.succeeded():
+		case !started && !state.succeeded():
 			p.keep(s, c.Name, s.Pod.Spec.RestartPolicy)
 			return false
 		}
@@ -201,15 +201,15 @@ func anyStarted(s input) bool {
 
 // keep starts a container that was never started, or restarts it after its backoff if the policy says so.
 func (p *plan) keep(s input, name string, policy corev1.RestartPolicy) {
-	state, begun := s.Containers[name]
+	state, started := s.Containers[name]
 	switch {
-	case !begun:
+	case !started:
 		p.Start = append(p.Start, name)
 	case state.ended() != nil && restarts(state, policy):
 		finished := state.ended().FinishedAt.Time
 		backoff := s.Backoffs[name]
 		if wait := backoff.until(finished).Sub(s.Now); wait > 0 {
-			p.soon(wait)
+			p.scheduleAfter(wait)
 			p.Waiting[name] = backingOff(s.Pod, name, backoff.Delay)
 			return
 		}

@@ -157,8 +157,8 @@ func TestDeletedPodsStopByTheirDeadline(t *testing.T) {
 func TestSidecarsStopLastInReverseOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		states, stop string
-		left, again  time.Duration
+		states, stop     string
+		left, retryAfter time.Duration
 	}{
 		{"side=ready other=ready a=ready b=0", "a", 7 * time.Second, 7 * time.Second},
 		{"side=ready other=ready a=0 b=0", "other", 7 * time.Second, 7 * time.Second},
@@ -169,7 +169,7 @@ func TestSidecarsStopLastInReverseOrder(t *testing.T) {
 		s := podIn(corev1.RestartPolicyAlways, "side other a b", c.states)
 		s.Pod.DeletionTimestamp = &metav1.Time{Time: noon.Add(c.left)}
 		p := decide(s)
-		if strings.Join(p.Stop, " ") != c.stop || p.Again != c.again || p.Delete != (c.stop == "") {
+		if strings.Join(p.Stop, " ") != c.stop || p.Again != c.retryAfter || p.Delete != (c.stop == "") {
 			t.Errorf("%s with %s left: stop %v, look again in %s, delete %t", c.states, c.left, p.Stop, p.Again,
 				p.Delete)
 		}

@@ -33,11 +33,11 @@ func (a *agent) reconcileNode(ctx context.Context, request controller.Request) (
 	if member == nil {
 		return controller.Result{}, nil
 	}
-	node, there := a.nodes.Indexer().Get(request)
+	node, found := a.nodes.Indexer().Get(request)
 	switch {
-	case !there && member.registered, there && a.dead(node):
+	case !found && member.registered, found && a.dead(node):
 		return controller.Result{}, nil
-	case !there:
+	case !found:
 		var err error
 		if node, err = a.register(ctx, request.Name); apierrors.IsAlreadyExists(err) {
 			return controller.Result{RequeueAfter: time.Second}, nil // the cache will show it

@@ -32,15 +32,15 @@ type podState struct {
 // reconcilePod executes the next step for a pod.
 func (a *agent) reconcilePod(ctx context.Context, request controller.Request) (controller.Result, error) {
 	a.recovered.Do(a.recoverPods)
-	pod, there := a.pods.Indexer().Get(request)
-	if !there || !a.manages(pod) {
+	pod, found := a.pods.Indexer().Get(request)
+	if !found || !a.manages(pod) {
 		pod = nil
 	}
 	known := a.tracked(request)
 	if known != nil && (pod == nil || pod.UID != known.pod.UID) {
-		gone, again, err := a.stopDeleted(ctx, known)
-		if !gone || err != nil {
-			return controller.Result{RequeueAfter: again}, err
+		stopped, retryAfter, err := a.stopDeleted(ctx, known)
+		if !stopped || err != nil {
+			return controller.Result{RequeueAfter: retryAfter}, err
 		}
 		a.untrack(request)
 		known = nil
@@ -96,26 +96,26 @@ func (a *agent) untrack(key informer.Key) {
 }
 
 // stopDeleted stops a pod that no longer exists in the API, and removes it from the runtime once nothing runs.
-func (a *agent) stopDeleted(ctx context.Context, l *podState) (gone bool, again time.Duration, err error) {
+func (a *agent) stopDeleted(ctx context.Context, l *podState) (stopped bool, retryAfter time.Duration, err error) {
 	if l.pod.DeletionTimestamp == nil {
 		l.pod = l.pod.DeepCopy()
 		l.pod.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(grace(l.pod))))
 	}
-	seen, plan, err := a.advance(ctx, l)
+	observed, plan, err := a.advance(ctx, l)
 	if err != nil || !plan.Ended {
 		return false, plan.Again, err
 	}
-	a.runtime.Remove(seen.Pod.UID)
+	a.runtime.Remove(observed.Pod.UID)
 	return true, 0, nil
 }
 
 // reconcileLive executes what can be done for a pod now and writes its status. A pod that has ended is removed from
 // the runtime, which frees its resources.
 func (a *agent) reconcileLive(ctx context.Context, l *podState) (controller.Result, error) {
-	seen, plan, failure := a.advance(ctx, l)
-	if !seen.over() {
-		status := newStatus(seen, plan)
-		if current, err := a.write(ctx, seen, status); !current {
+	observed, plan, failure := a.advance(ctx, l)
+	if !observed.over() {
+		status := newStatus(observed, plan)
+		if current, err := a.write(ctx, observed, status); !current {
 			return controller.Result{}, errors.Join(failure, err)
 		}
 		if plan.Ended && failure == nil && isTerminal(status.Phase) {
@@ -131,19 +131,19 @@ func (a *agent) reconcileLive(ctx context.Context, l *podState) (controller.Resu
 // advance starts and stops containers until nothing more can be done immediately, and returns the last
 // observation and plan.
 func (a *agent) advance(ctx context.Context, l *podState) (input, plan, error) {
-	var asked []string
+	var stopping []string
 	for round := 0; ; round++ {
-		seen := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
-		plan := decide(seen)
+		observed := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
+		plan := decide(observed)
 		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool {
-			return !slices.Contains(asked, name)
+			return !slices.Contains(stopping, name)
 		})
 		if idle || round > 2*len(names(l.pod)) {
-			return seen, plan, nil
+			return observed, plan, nil
 		}
-		asked = append(asked, plan.Stop...)
+		stopping = append(stopping, plan.Stop...)
 		if err := a.execute(ctx, l, plan); err != nil {
-			return seen, plan, err
+			return observed, plan, err
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (a *agent) execute(ctx context.Context, l *podState, plan plan) error {
 			a.events.Warning(l.pod, "Failed", "Error: %v", err)
 			return fmt.Errorf("starting container %s: %w", name, err)
 		}
-		if backoff, again := plan.Backoffs[name]; again {
+		if backoff, restarted := plan.Backoffs[name]; restarted {
 			l.backoffs[name] = backoff
 		}
 	}
@@ -173,18 +173,18 @@ func (a *agent) execute(ctx context.Context, l *podState, plan plan) error {
 // write updates the status of a pod if it has changed. current is false if the pod was modified in the
 // meantime; that event triggers another reconcile, before which nothing that depends on the status may be
 // done.
-func (a *agent) write(ctx context.Context, seen input, status corev1.PodStatus) (current bool, err error) {
-	if equality.Semantic.DeepEqual(status, seen.Pod.Status) {
+func (a *agent) write(ctx context.Context, observed input, status corev1.PodStatus) (current bool, err error) {
+	if equality.Semantic.DeepEqual(status, observed.Pod.Status) {
 		return true, nil
 	}
-	changed := *seen.Pod
+	changed := *observed.Pod
 	changed.Status = status
 	_, err = a.writePod.UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err == nil {
-		a.recordEvents(seen, status)
+		a.recordEvents(observed, status)
 	}
 	return err == nil, err
 }

@@ -67,14 +67,14 @@ func address(status *corev1.PodStatus, s input) {
 func phase(s input, p plan) corev1.PodPhase {
 	running, waiting, failed := false, false, p.Reason != ""
 	for _, name := range names(s.Pod) {
-		state, begun := s.Containers[name]
+		state, started := s.Containers[name]
 		isInit := isInitContainer(s.Pod, name)
 		switch {
 		case isInit:
 			failed = failed || state.ended() != nil && !state.succeeded() && !isSidecar(s.Pod, name)
 		case state.State.Running != nil:
 			running = true
-		case !begun || state.State.Waiting != nil && state.Last.Terminated == nil:
+		case !started || state.State.Waiting != nil && state.Last.Terminated == nil:
 			waiting = true
 		default:
 			failed = failed || !state.succeeded()
@@ -113,10 +113,10 @@ func statuses(s input, p plan, containers []corev1.Container,
 }
 
 func containerStatus(s input, p plan, c *corev1.Container, before []corev1.ContainerStatus) corev1.ContainerStatus {
-	state, begun := s.Containers[c.Name]
+	state, known := s.Containers[c.Name]
 	if at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool {
 		return b.Name == c.Name
-	}); at >= 0 && !begun {
+	}); at >= 0 && !known {
 		return before[at]
 	}
 	no := false
@@ -124,7 +124,7 @@ func containerStatus(s input, p plan, c *corev1.Container, before []corev1.Conta
 		Name: c.Name, Image: c.Image, ImageID: state.ImageID, ContainerID: state.ID, RestartCount: state.Restarts,
 		State: state.State, LastTerminationState: state.Last, Started: &no,
 	}
-	if !begun {
+	if !known {
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: creating}
 		if len(s.Pod.Spec.InitContainers) > 0 {
 			status.State.Waiting.Reason = "PodInitializing"

@@ -152,8 +152,8 @@ func TestEncodingsOfOldCodecsAreDropped(t *testing.T) {
 	for _, codec := range codecs {
 		bytesOf(t, codec, o, asProtobuf)
 	}
-	if again := writer.encoded.Load() - before; again < 30 {
-		t.Errorf("of 40 encodings, only %d were dropped", again)
+	if encoded := writer.encoded.Load() - before; encoded < 30 {
+		t.Errorf("of 40 encodings, only %d were dropped", encoded)
 	}
 }
 

@@ -260,13 +260,13 @@ func TestCacheStaysWithinBudget(t *testing.T) {
 		objects, codecs = append(objects, o), append(codecs, codec)
 	}
 	if cache.Used() > 3*len(data) || cache.Used() < 2*len(data) {
-		t.Errorf("%d bytes are cached, the budget is %d", cache.Used(), 3*len(data))
+		t.Errorf("got %d cached bytes, want at most the budget of %d", cache.Used(), 3*len(data))
 	}
 	// The newest first: each new encoding evicts the oldest.
 	for i := 4; i >= 0; i-- {
 		bytesOf(t, codecs[i], objects[i], asProtobuf)
-		if again := codecs[i].encoded.Load() == 2; again != (i < 2) {
-			t.Errorf("object %d of 5 was encoded again: %v", i, again)
+		if repeated := codecs[i].encoded.Load() == 2; repeated != (i < 2) {
+			t.Errorf("object %d of 5: got encoded again %t, want %t", i, repeated, i < 2)
 		}
 	}
 }

@@ -87,12 +87,12 @@ func mergeText(current json.RawMessage, patch map[string]any, levels int) any {
 	}
 	for name, value := range patch {
 		change, deeper := value.(map[string]any)
-		switch text, there := was[name]; {
+		switch text, found := was[name]; {
 		case value == nil:
 			delete(is, name)
-		case deeper && there:
+		case deeper && found:
 			is[name] = mergeText(text, change, levels-1)
-		case there && isObject(text):
+		case found && isObject(text):
 			is[name] = value
 		default:
 			is[name] = withoutNulls(value)

@@ -26,10 +26,10 @@ func TestAuthorization(t *testing.T) {
 	second := admin.as(t, must(admin.IssueClient("second-admin", "system:masters"))(t))
 	plain := rest.CopyConfig(admin.config)
 	plain.CertData, plain.KeyData = nil, nil
-	nobody := admin.as(t, plain)
+	anonymous := admin.as(t, plain)
 
 	for _, path := range []string{"/livez", "/readyz", "/version", "/healthz"} {
-		for name, w := range map[string]*testPlane{"admin": admin, "somebody": somebody, "nobody": nobody} {
+		for name, w := range map[string]*testPlane{"admin": admin, "somebody": somebody, "nobody": anonymous} {
 			want := http.StatusOK
 			if r := w.get(t, path); r.code != want && !(path == "/healthz" && name != "admin") {
 				t.Errorf("%s gets %s: %d %s", name, path, r.code, r.body)
@@ -54,7 +54,7 @@ func TestAuthorization(t *testing.T) {
 	} {
 		somebody.send(t, c.method, c.path, `{}`).wantError(t, http.StatusForbidden, metav1.StatusReasonForbidden,
 			c.what)
-		nobody.send(t, c.method, c.path, `{}`).wantError(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
+		anonymous.send(t, c.method, c.path, `{}`).wantError(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
 			"Unauthorized")
 	}
 	if got := admin.names(t, configMaps); got != "a b" {
@@ -65,9 +65,9 @@ func TestAuthorization(t *testing.T) {
 // A certificate of another plane is not accepted.
 func TestForeignCertificateIsUnauthorized(t *testing.T) {
 	t.Parallel()
-	here, there := startTLS(t), startTLS(t)
+	here, other := startTLS(t), startTLS(t)
 	stranger := rest.CopyConfig(here.config)
-	stranger.CertData, stranger.KeyData = there.config.CertData, there.config.KeyData
+	stranger.CertData, stranger.KeyData = other.config.CertData, other.config.KeyData
 	w := here.as(t, stranger)
 	if r, err := w.try(t.Context(), http.MethodGet, configMaps, http.NoBody); err == nil &&
 		r.code != http.StatusUnauthorized {

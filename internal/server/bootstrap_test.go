@@ -42,7 +42,7 @@ func TestStartUpdatesOwnEndpointSlice(t *testing.T) {
 		t.Error("a server without an address created a slice")
 	}
 	first := startedAt(netip.MustParseAddrPort("10.1.0.1:6443"))
-	if again := startedAt(netip.MustParseAddrPort("10.1.0.1:6443")); again != first {
+	if restarted := startedAt(netip.MustParseAddrPort("10.1.0.1:6443")); restarted != first {
 		t.Error("a start at the same address changed the slice")
 	}
 	if moved := startedAt(netip.MustParseAddrPort("10.1.0.2:6443")); moved.UID != first.UID || moved == first {

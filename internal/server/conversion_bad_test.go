@@ -203,15 +203,15 @@ func TestConversionReviewV1beta1(t *testing.T) {
 	crd := h.lamps(t)
 	crd.Spec.Conversion.Webhook.ConversionReviewVersions = []string{"v7", "v1beta1", "v1"}
 	define(t, w, crd)
-	asked := make(chan string, 1)
+	versions := make(chan string, 1)
 	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
-		asked <- r.APIVersion
+		versions <- r.APIVersion
 		r.Response.UID = ""
 		json.NewEncoder(w).Encode(r)
 	}
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
 	w.get(t, lampsV2+"/a").want(t, http.StatusOK)
-	if got := <-asked; got != "apiextensions.k8s.io/v1beta1" {
+	if got := <-versions; got != "apiextensions.k8s.io/v1beta1" {
 		t.Errorf("asked in %s", got)
 	}
 }

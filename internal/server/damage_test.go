@@ -60,7 +60,7 @@ const damagedMap = object.Key("/configmaps/default/b")
 func TestDamagedObjectReturnsReadError(t *testing.T) {
 	t.Parallel()
 	w := startDamaged(t, damagedMap)
-	said := `configmaps "default/b" is damaged and cannot be read: ` + storetest.ErrDamage.Error() +
+	message := `configmaps "default/b" is damaged and cannot be read: ` + storetest.ErrDamage.Error() +
 		"; restore the plane from a backup with bowline restore, or delete the object"
 	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`
 	for _, c := range []struct{ method, path, body, media string }{
@@ -73,7 +73,7 @@ func TestDamagedObjectReturnsReadError(t *testing.T) {
 		{http.MethodPatch, configMaps + "/b?fieldManager=f", body, applyType},
 	} {
 		w.send(t, c.method, c.path, c.body, "Content-Type", c.media).
-			wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+			wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, message)
 	}
 	_, err := w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{})
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Details.Name != "b" ||
@@ -142,11 +142,11 @@ func TestDeleteDamagedObject(t *testing.T) {
 		metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &ignore}); err != nil {
 		t.Fatal(err)
 	}
-	again := &corev1.Service{
+	recreated := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "s2"},
 		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.77", Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	if _, err := services.Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
+	if _, err := services.Create(t.Context(), recreated, metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -195,9 +195,9 @@ func TestDamagedDefinitionIsNotNotFound(t *testing.T) {
 	w := start(t, func(o *bowline.Options) {
 		o.AcceptDamage, o.Storage = true, &storetest.Damaged{Log: journal.Open(), Keys: []object.Key{key}}
 	})
-	said := `customresourcedefinitions.apiextensions.k8s.io "widgets.example.com" is damaged and cannot be read`
+	message := `customresourcedefinitions.apiextensions.k8s.io "widgets.example.com" is damaged and cannot be read`
 	for _, path := range []string{widgetsPath, widgetsPath + "/w", widgetsPath + "?watch=1"} {
-		w.get(t, path).wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+		w.get(t, path).wantError(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, message)
 	}
 	_, err := w.Source().List(t.Context(), widgetsResource, client.Options{})
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) ||

@@ -107,15 +107,15 @@ func TestRecreateDefinitionWithNewSchema(t *testing.T) {
 	}
 }
 
-// gate blocks creates of widgets between validation and commit until it is opened.
-type gate struct{ arrived, open chan struct{} }
+// createBlocker blocks creates of widgets between validation and commit until it is opened.
+type createBlocker struct{ arrived, open chan struct{} }
 
-func (*gate) Name() string { return "Gate" }
-func (*gate) Handles(op admission.Operation, r resourceOf, _ string) bool {
+func (*createBlocker) Name() string { return "Gate" }
+func (*createBlocker) Handles(op admission.Operation, r resourceOf, _ string) bool {
 	return op == admission.Create && r.Resource == "widgets"
 }
-func (*gate) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
-func (g *gate) Validate(ctx, *admission.Attributes, admission.Reader) error {
+func (*createBlocker) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (g *createBlocker) Validate(ctx, *admission.Attributes, admission.Reader) error {
 	close(g.arrived)
 	<-g.open
 	return nil
@@ -126,13 +126,13 @@ func TestCreateRacesWithDefinitionDelete(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			g := &gate{make(chan struct{}), make(chan struct{})}
+			g := &createBlocker{make(chan struct{}), make(chan struct{})}
 			w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{g} })
 			define(t, w, widgets())
-			var late response
+			var created response
 			var group errgroup.Group
 			group.Go(func() (err error) {
-				late, err = w.try(t.Context(), http.MethodPost, widgetsPath, strings.NewReader(widget("late", `{}`)))
+				created, err = w.try(t.Context(), http.MethodPost, widgetsPath, strings.NewReader(widget("late", `{}`)))
 				return err
 			})
 			<-g.arrived
@@ -147,8 +147,8 @@ func TestCreateRacesWithDefinitionDelete(t *testing.T) {
 			if err := group.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			if late.code != http.StatusNotFound && late.code != http.StatusForbidden {
-				t.Errorf("held %t: the late create was answered %d %s", held, late.code, late.body)
+			if created.code != http.StatusNotFound && created.code != http.StatusForbidden {
+				t.Errorf("held %t: the late create was answered %d %s", held, created.code, created.body)
 			}
 			if held {
 				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":null}}`,

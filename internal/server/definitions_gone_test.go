@@ -48,9 +48,9 @@ func TestDefinitionCreateReturnsAtClientTimeout(t *testing.T) {
 		body := bytes.Replace(must(json.Marshal(widgets()))(t), []byte(`"metadata":{`), waits, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		begun := time.Now()
+		startTime := time.Now()
 		_, err := w.try(ctx, http.MethodPost, definitionsPath, bytes.NewReader(body))
-		if took := time.Since(begun); err == nil || took != time.Second {
+		if took := time.Since(startTime); err == nil || took != time.Second {
 			t.Errorf("the request returned %[2]v after %[1]s, want an error after 1 s", took, err)
 		}
 	})

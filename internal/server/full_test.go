@@ -73,14 +73,14 @@ func TestClientGoRetriesWriteOnFullDisk(t *testing.T) {
 			"failed": &log.FailedError{Medium: "/data", Err: syscall.EIO},
 		} {
 			disk.Fail(unwritten)
-			begun := time.Now()
+			startTime := time.Now()
 			made, err := w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"k": strings.Repeat("v", 100)},
 			}, metav1.CreateOptions{})
 			if err != nil || len(made.Data["k"]) != 100 {
 				t.Fatalf("%s: the create ended with %v", name, err)
 			}
-			if waited := time.Since(begun); waited != time.Second {
+			if waited := time.Since(startTime); waited != time.Second {
 				t.Errorf("%s: the client waited %s", name, waited)
 			}
 		}

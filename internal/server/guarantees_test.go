@@ -127,7 +127,7 @@ func (h *historyRecorder) write(t *testing.T, random *rand.Rand) {
 		t.Errorf("get: %v", err)
 		return
 	}
-	there := err == nil
+	exists := err == nil
 	colour, call := []string{"red", "blue"}[random.IntN(2)], h.now()
 	value, revision := fmt.Sprintf("%s-%d", colour, call), cellOf(found).revision
 	change := robustness.Change{Key: "/" + space + "/" + name, Value: value, Expect: &revision}
@@ -135,7 +135,7 @@ func (h *historyRecorder) write(t *testing.T, random *rand.Rand) {
 	next.Labels = map[string]string{"colour": colour}
 	next.ResourceVersion = found.ResourceVersion
 	switch {
-	case !there:
+	case !exists:
 		next, err = maps.Create(t.Context(), next, metav1.CreateOptions{})
 	case random.IntN(4) == 0:
 		change.Deleted, change.Value = true, cellOf(found).value

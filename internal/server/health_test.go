@@ -74,10 +74,10 @@ func TestIndividualHealthChecksNeedAuthorization(t *testing.T) {
 	w := startTLS(t)
 	plain := rest.CopyConfig(w.config)
 	plain.CertData, plain.KeyData = nil, nil
-	nobody := w.as(t, plain)
+	anonymous := w.as(t, plain)
 	somebody := w.as(t, must(w.IssueClient("somebody"))(t))
-	nobody.get(t, "/livez?verbose").want(t, http.StatusOK)
-	nobody.get(t, "/livez/ping").want(t, http.StatusUnauthorized)
+	anonymous.get(t, "/livez?verbose").want(t, http.StatusOK)
+	anonymous.get(t, "/livez/ping").want(t, http.StatusUnauthorized)
 	for _, path := range []string{"/livez/ping", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline",
 		"/metrics"} {
 		somebody.get(t, path).want(t, http.StatusForbidden)

@@ -83,10 +83,10 @@ func TestInitializerFailureInOtherVersion(t *testing.T) {
 	all.want(t, "ADDED a")
 	w.merge(t, lampsV2+"/a", failure).want(t, http.StatusOK)
 	(<-answer).wantError(t, http.StatusForbidden, "", "no room")
-	gone := all.want(t, "DELETED a").Object
-	if valueAt(gone, "spec", "paint") != "red" ||
-		valueAt(gone, "metadata", "initializers", "result", "message") != "no room" {
-		t.Errorf("deleted is %v", gone)
+	deleted := all.want(t, "DELETED a").Object
+	if valueAt(deleted, "spec", "paint") != "red" ||
+		valueAt(deleted, "metadata", "initializers", "result", "message") != "no room" {
+		t.Errorf("deleted is %v", deleted)
 	}
 }
 

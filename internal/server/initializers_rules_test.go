@@ -96,9 +96,10 @@ func TestInitializerFailureDeletesObject(t *testing.T) {
 				t.Errorf("answered %s", r.body)
 			}
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
-			if gone := all.want(t, "ADDED a", "DELETED a").Object; valueAt(gone, "metadata", "initializers", "result",
+			if deleted := all.want(t, "ADDED a", "DELETED a").Object; valueAt(deleted, "metadata", "initializers",
+				"result",
 				"message") != "no room" {
-				t.Errorf("deleted is %v", gone)
+				t.Errorf("deleted is %v", deleted)
 			}
 		}
 		w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"other"}}`).want(t, http.StatusCreated)

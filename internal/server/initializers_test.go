@@ -163,10 +163,10 @@ func TestSourceHidesUninitializedObjects(t *testing.T) {
 	watch := must(w.Source().Watch(t.Context(), resource, client.Options{After: now}))(t)
 	defer watch.Stop()
 	w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
-	for asked, want := range map[bool]int{false: 0, true: 1} {
-		list := must(w.Source().List(t.Context(), resource, client.Options{Uninitialized: asked}))(t)
+	for uninitialized, want := range map[bool]int{false: 0, true: 1} {
+		list := must(w.Source().List(t.Context(), resource, client.Options{Uninitialized: uninitialized}))(t)
 		if len(list.Items) != want {
-			t.Errorf("Uninitialized %v: %d items", asked, len(list.Items))
+			t.Errorf("Uninitialized %v: %d items", uninitialized, len(list.Items))
 		}
 	}
 	wire := client.NewSource(must(client.New(w.config))(t))
@@ -201,12 +201,12 @@ func TestCreateWaitsForInitializers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t)
 				configureInitializers(t, w, "a", "configmaps", "first.example.com", "second.example.com")
-				begun, path := time.Now(), configMaps
+				startTime, path := time.Now(), configMaps
 				if c.method == http.MethodPatch {
 					path += "/a"
 				}
 				r := w.send(t, c.method, path+c.query, fmt.Sprintf(document, "a"), "Content-Type", c.contentType)
-				if waited := time.Since(begun); waited != c.waits {
+				if waited := time.Since(startTime); waited != c.waits {
 					t.Errorf("waited %v, not %v", waited, c.waits)
 				}
 				if c.waits == 0 {
@@ -269,9 +269,9 @@ func TestCloseEndsWaitingCreates(t *testing.T) {
 		configureInitializers(t, w, "a", "configmaps", "first.example.com")
 		answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
 		synctest.Wait()
-		begun := time.Now()
-		if err := w.Close(); err != nil || time.Since(begun) > 0 {
-			t.Errorf("closing took %v, %v", time.Since(begun), err)
+		startTime := time.Now()
+		if err := w.Close(); err != nil || time.Since(startTime) > 0 {
+			t.Errorf("closing took %v, %v", time.Since(startTime), err)
 		}
 		(<-answer).wantError(t, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 			"the server is stopping")

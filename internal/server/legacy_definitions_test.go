@@ -44,8 +44,8 @@ func TestV1beta1DefinitionRoundTrips(t *testing.T) {
 	if valueAt(got, "spec", "paint") != "red" || valueAt(got, "spec", "unknown") != nil {
 		t.Errorf("read %v", got)
 	}
-	if asked := <-reviews; asked != "apiextensions.k8s.io/v1beta1" {
-		t.Errorf("the review has version %s, want the default of v1beta1", asked)
+	if version := <-reviews; version != "apiextensions.k8s.io/v1beta1" {
+		t.Errorf("the review has version %s, want the default of v1beta1", version)
 	}
 	w.get(t, lampsV1+"/a/status").want(t, http.StatusOK)
 	var table metav1.Table

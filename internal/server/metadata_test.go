@@ -48,29 +48,29 @@ func TestGenerateName(t *testing.T) {
 		http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.generateName")
 }
 
-// taken is a plugin that gives objects with a generated name an existing name, a limited number of times.
-type taken struct {
+// nameCollider is a plugin that gives objects with a generated name an existing name, a limited number of times.
+type nameCollider struct {
 	name  string
 	times int
 }
 
-func (*taken) Name() string { return "Taken" }
-func (*taken) Handles(op admission.Operation, r resourceOf, _ string) bool {
+func (*nameCollider) Name() string { return "Taken" }
+func (*nameCollider) Handles(op admission.Operation, r resourceOf, _ string) bool {
 	return op == admission.Create && r.Resource == "configmaps"
 }
-func (p *taken) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+func (p *nameCollider) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
 	if a.Object.GetGenerateName() != "" && p.times > 0 {
 		p.times--
 		a.Object.SetName(p.name)
 	}
 	return nil
 }
-func (*taken) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (*nameCollider) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
 // A create with a generated name that exists is retried with another name. It fails after too many attempts.
 func TestGenerateNameRetriesOnCollision(t *testing.T) {
 	t.Parallel()
-	plugin := &taken{name: "there"}
+	plugin := &nameCollider{name: "there"}
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
 	w.createConfigMaps(t, "default", "there")
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}

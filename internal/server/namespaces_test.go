@@ -12,7 +12,7 @@ import (
 )
 
 // slow is a plugin that delays the creation of a ConfigMap, as a webhook may.
-type slow struct{ asked, answer chan struct{} }
+type slow struct{ called, answer chan struct{} }
 
 func (slow) Name() string { return "Slow" }
 
@@ -21,7 +21,7 @@ func (slow) Handles(op admission.Operation, resource resourceOf, _ string) bool 
 }
 
 func (p slow) Admit(ctx, *admission.Attributes, admission.Reader) error {
-	p.asked <- struct{}{}
+	p.called <- struct{}{}
 	<-p.answer
 	return nil
 }
@@ -68,7 +68,7 @@ func TestCreateRacesWithNamespaceDelete(t *testing.T) {
 			r, _ := w.try(t.Context(), http.MethodPost, "/api/v1/namespaces/"+name+"/configmaps", a)
 			answered <- r
 		}()
-		<-p.asked
+		<-p.called
 		test.meanwhile()
 		p.answer <- struct{}{}
 		test.answer(<-answered)

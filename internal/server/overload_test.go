@@ -46,14 +46,14 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 			t.Errorf("Retry-After %q, want 1", after)
 		}
 		var read atomic.Int32
-		again := time.Now()
-		late := flooder.flood(t, 100, http.MethodPost, configMaps, func() io.Reader { return unread{&read} })
-		late.Wait()
-		if took := time.Since(again); late.codes[http.StatusTooManyRequests] != 100 || read.Load() != 0 ||
+		secondStart := time.Now()
+		second := flooder.flood(t, 100, http.MethodPost, configMaps, func() io.Reader { return unread{&read} })
+		second.Wait()
+		if took := time.Since(secondStart); second.codes[http.StatusTooManyRequests] != 100 || read.Load() != 0 ||
 			took > longest {
-			t.Errorf("answers %v after %s; %d bodies were read", late.codes, took, read.Load())
+			t.Errorf("answers %v after %s; %d bodies were read", second.codes, took, read.Load())
 		}
-		began := time.Now()
+		start := time.Now()
 		for _, other := range []*testPlane{c.as(t, "bystander", "flood/1.0"), c.as(t, "flooder", "kubectl/1.37")} {
 			for i := range 20 {
 				name := fmt.Sprintf("%s-%d", strings.ToLower(other.config.UserAgent[:5]), i)
@@ -63,7 +63,7 @@ func TestFloodGetsTooManyRequests(t *testing.T) {
 			}
 			other.send(t, http.MethodDelete, "/api/v1/namespaces/default/secrets", "").want(t, http.StatusOK)
 		}
-		if took := time.Since(began); took != 0 {
+		if took := time.Since(start); took != 0 {
 			t.Errorf("other users waited for %s", took)
 		}
 		time.Sleep(15 * time.Second)
@@ -86,10 +86,10 @@ func TestClientGoRetriesAfterTooManyRequests(t *testing.T) {
 		c := startOverload(t)
 		flooder := c.as(t, "flooder", "same")
 		first := flooder.flood(t, 1000, http.MethodPost, configMaps, named)
-		began := time.Now()
+		start := time.Now()
 		time.AfterFunc(10*time.Second, c.release)
 		got := must(flooder.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t)
-		if took := time.Since(began); got.Name != "default" || took < 10*time.Second ||
+		if took := time.Since(start); got.Name != "default" || took < 10*time.Second ||
 			took > 10*time.Second+longest+time.Second {
 			t.Errorf("answered after %s, want between 10s, when seats are free, and %s", took,
 				10*time.Second+longest+time.Second)
@@ -215,9 +215,9 @@ func TestCanceledRequestLeavesQueue(t *testing.T) {
 		w := c.as(t, "user", "same")
 		working := w.flood(t, 64*cores()/2, http.MethodPost, configMaps, named)
 		ctx, cancel := context.WithCancel(t.Context())
-		var gone sync.WaitGroup
+		var canceled sync.WaitGroup
 		for range 50 {
-			gone.Go(func() {
+			canceled.Go(func() {
 				w.try(ctx, http.MethodPost, "/api/v1/namespaces/default/secrets", named(), "User-Agent", "same")
 			})
 		}
@@ -225,7 +225,7 @@ func TestCanceledRequestLeavesQueue(t *testing.T) {
 			t.Errorf("%d wait, want 50", waiting)
 		}
 		cancel()
-		gone.Wait()
+		canceled.Wait()
 		if waiting, _, _ := c.counts(t); waiting != 0 {
 			t.Errorf("%d canceled requests still wait", waiting)
 		}

@@ -35,18 +35,18 @@ func TestMergePatchDecodedAndEncodedAgree(t *testing.T) {
 		{"?dryRun=All", `{"spec":{"size":5}}`},
 	} {
 		path, body := ways[0], ways[1]
-		var said [2]string
+		var results [2]string
 		for i, number := range []string{"15", "1.5"} {
 			w.create(t, widgetsPath, widget("w", `{"size":1,"free":{"number":`+number+`,"a":{"b":0},"l":[1]}}`))
 			r := w.send(t, http.MethodPatch, widgetsPath+"/w"+path, body, "Content-Type", mergeType)
-			said[i] = strings.Join(r.header["Warning"],
+			results[i] = strings.Join(r.header["Warning"],
 				"; ") + " " + normalized(r.body) + " " + normalized(w.get(t, widgetsPath+"/w").body)
 			w.send(t, http.MethodPatch, widgetsPath+"/w", `{"metadata":{"finalizers":null}}`, "Content-Type",
 				mergeType).want(t, http.StatusOK)
 			w.send(t, http.MethodDelete, widgetsPath+"/w", "").want(t, http.StatusOK)
 		}
-		if texts := strings.ReplaceAll(said[1], `"number":1.5`, `"number":15`); said[0] != texts {
-			t.Errorf("%s %s: merged as decoded objects\n%s\nand as texts\n%s", path, body, said[0], texts)
+		if texts := strings.ReplaceAll(results[1], `"number":1.5`, `"number":15`); results[0] != texts {
+			t.Errorf("%s %s: merged as decoded objects\n%s\nand as texts\n%s", path, body, results[0], texts)
 		}
 	}
 }
@@ -88,22 +88,22 @@ func TestMetadataPatchMatchesObjectPatch(t *testing.T) {
 		t.Run(of.path, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			said := func(how, params, body string) string {
+			result := func(how, params, body string) string {
 				w.create(t, of.path, "{"+meta+","+of.spec+"}")
 				r := w.send(t, http.MethodPatch, of.path+"/x"+params, body, "Content-Type", how)
-				said := strings.Join(r.header["Warning"],
+				result := strings.Join(r.header["Warning"],
 					"; ") + " " + normalized(r.body) + " " + normalized(w.get(t, of.path+"/x").body)
 				none := `{"metadata":{"finalizers":null}}`
 				w.send(t, http.MethodPatch, of.path+"/x", none, "Content-Type", mergeType).want(t, http.StatusOK)
 				w.send(t, http.MethodDelete, of.path+"/x?gracePeriodSeconds=0&propagationPolicy=Background", "").want(t,
 					http.StatusOK)
-				return strings.NewReplacer(`"kind":"`+of.kind+`",`, "", "kind:"+of.kind+" ", "").Replace(said)
+				return strings.NewReplacer(`"kind":"`+of.kind+`",`, "", "kind:"+of.kind+" ", "").Replace(result)
 			}
 			for _, change := range metadataPatches {
 				for _, how := range []string{mergeType, strategicType} {
 					for _, params := range []string{"", "?fieldValidation=Strict", "?dryRun=All", "/status"} {
-						alone := said(how, params, `{"metadata":`+change+`}`)
-						if text := said(how, params, `{"kind":"`+of.kind+`","metadata":`+change+`}`); alone != text {
+						alone := result(how, params, `{"metadata":`+change+`}`)
+						if text := result(how, params, `{"kind":"`+of.kind+`","metadata":`+change+`}`); alone != text {
 							t.Errorf("%s %s %s: alone\n%s\nand as a text\n%s", how, params, change, alone, text)
 						}
 					}

@@ -18,24 +18,24 @@ func TestProtobufRequestsAndResponses(t *testing.T) {
 	cm.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	cm.Labels = map[string]string{"l": "1"}
 	for _, sent := range []string{jsonType, protobufType} {
-		for _, asked := range []string{jsonType, protobufType} {
+		for _, accepted := range []string{jsonType, protobufType} {
 			body := []byte(`{"metadata":{"name":"a","labels":{"l":"1"}},"data":{"k":"1"}}`)
 			if sent == protobufType {
 				body = protobuf(t, cm)
 			}
 			r := w.sendBody(t, http.MethodPost, configMaps, bytes.NewReader(body), "Content-Type", sent, "Accept",
-				asked).want(t, http.StatusCreated)
-			if got := r.header.Get("Content-Type"); got != asked {
-				t.Errorf("%s to %s: answered in %s", sent, asked, got)
+				accepted).want(t, http.StatusCreated)
+			if got := r.header.Get("Content-Type"); got != accepted {
+				t.Errorf("%s to %s: answered in %s", sent, accepted, got)
 			}
 			var got corev1.ConfigMap
-			if asked == protobufType {
+			if accepted == protobufType {
 				got = *readProtobuf(t, r.body).(*corev1.ConfigMap)
 			} else {
 				r.into(t, &got)
 			}
 			if got.Data["k"] != "1" || got.Labels["l"] != "1" || got.UID == "" || got.ResourceVersion == "" {
-				t.Errorf("%s to %s: %+v", sent, asked, got)
+				t.Errorf("%s to %s: %+v", sent, accepted, got)
 			}
 			read := readProtobuf(t, w.get(t, configMaps+"/a", "Accept", protobufType).want(t,
 				http.StatusOK).body).(*corev1.ConfigMap)
@@ -43,7 +43,7 @@ func TestProtobufRequestsAndResponses(t *testing.T) {
 			w.get(t, configMaps+"/a").want(t, http.StatusOK).into(t, &plain)
 			if read.ResourceVersion != got.ResourceVersion || plain.ResourceVersion != got.ResourceVersion ||
 				read.Data["k"] != "1" {
-				t.Errorf("%s to %s: read back %+v and %+v", sent, asked, read, plain)
+				t.Errorf("%s to %s: read back %+v and %+v", sent, accepted, read, plain)
 			}
 			w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 		}

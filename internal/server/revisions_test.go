@@ -25,12 +25,12 @@ func (w *testPlane) aged(t *testing.T) revisions {
 		return must(w.clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 	}
 	w.createConfigMaps(t, "default", "a")
-	gone := revision()
+	compacted := revision()
 	w.createConfigMaps(t, "default", "b")
 	time.Sleep(time.Hour)
 	old := revision()
 	w.createConfigMaps(t, "default", "c")
-	return revisions{gone, old, revision(), "9999999999999999999"}
+	return revisions{compacted, old, revision(), "9999999999999999999"}
 }
 
 func (r revisions) named(name string) string {

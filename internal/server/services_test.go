@@ -99,7 +99,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
-	again := func(name, address string, port int32) error {
+	create := func(name, address string, port int32) error {
 		s := service(name, corev1.ServiceTypeNodePort, 80)
 		s.Spec.ClusterIP = address
 		s.Spec.Ports[0].NodePort = port
@@ -108,10 +108,10 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	}
 	a := must(services.Create(t.Context(), service("a", corev1.ServiceTypeNodePort, 80, 443),
 		metav1.CreateOptions{}))(t)
-	if err := again("taken", "", a.Spec.Ports[0].NodePort); !apierrors.IsInvalid(err) {
+	if err := create("taken", "", a.Spec.Ports[0].NodePort); !apierrors.IsInvalid(err) {
 		t.Errorf("a port that is taken: %v", err)
 	}
-	if err := again("taken", a.Spec.ClusterIP, 0); !apierrors.IsInvalid(err) {
+	if err := create("taken", a.Spec.ClusterIP, 0); !apierrors.IsInvalid(err) {
 		t.Errorf("an address that is taken: %v", err)
 	}
 	// a port is removed
@@ -120,7 +120,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	if p.Spec.ClusterIP != a.Spec.ClusterIP || p.Spec.Ports[0].NodePort != a.Spec.Ports[0].NodePort {
 		t.Errorf("a patch of one port changed %+v to %+v", a.Spec, p.Spec)
 	}
-	if err := again("b", "", a.Spec.Ports[1].NodePort); err != nil {
+	if err := create("b", "", a.Spec.Ports[1].NodePort); err != nil {
 		t.Errorf("create with the removed port: %v", err)
 	}
 	// the type changes
@@ -129,7 +129,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	if p.Spec.Ports[0].NodePort != 0 || p.Spec.ClusterIP != a.Spec.ClusterIP {
 		t.Errorf("as ClusterIP it is %+v", p.Spec)
 	}
-	if err := again("c", "", a.Spec.Ports[0].NodePort); err != nil {
+	if err := create("c", "", a.Spec.Ports[0].NodePort); err != nil {
 		t.Errorf("create with the port of the previous type: %v", err)
 	}
 	p = must(services.Patch(t.Context(), "a", types.MergePatchType,
@@ -138,7 +138,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	if p.Spec.ClusterIP != "" {
 		t.Errorf("as ExternalName it is %+v", p.Spec)
 	}
-	if err := again("d", a.Spec.ClusterIP, 0); err != nil {
+	if err := create("d", a.Spec.ClusterIP, 0); err != nil {
 		t.Errorf("create with the address of the previous type: %v", err)
 	}
 	// the Services are deleted, individually and as a collection
@@ -146,11 +146,11 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	if err := services.Delete(t.Context(), "d", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := again("e", d.Spec.ClusterIP, d.Spec.Ports[0].NodePort); err != nil {
+	if err := create("e", d.Spec.ClusterIP, d.Spec.Ports[0].NodePort); err != nil {
 		t.Errorf("create with the address and port of a deleted Service: %v", err)
 	}
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/default/services", "").want(t, http.StatusOK)
-	if err := again("f", d.Spec.ClusterIP, a.Spec.Ports[0].NodePort); err != nil {
+	if err := create("f", d.Spec.ClusterIP, a.Spec.Ports[0].NodePort); err != nil {
 		t.Errorf("create with the address and port of deleted Services: %v", err)
 	}
 }
@@ -160,18 +160,18 @@ func TestRejectedServiceHoldsNoClaims(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	services := w.clients.CoreV1().Services("default")
-	ask := service("a", corev1.ServiceTypeNodePort, 80)
-	ask.Spec.ClusterIP, ask.Spec.Ports[0].NodePort = "10.0.0.77", 30777
-	wrong := ask.DeepCopy()
-	wrong.Spec.Ports[0].Port = 70000
-	if _, err := services.Create(t.Context(), wrong, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+	valid := service("a", corev1.ServiceTypeNodePort, 80)
+	valid.Spec.ClusterIP, valid.Spec.Ports[0].NodePort = "10.0.0.77", 30777
+	invalid := valid.DeepCopy()
+	invalid.Spec.Ports[0].Port = 70000
+	if _, err := services.Create(t.Context(), invalid, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Fatalf("a port of 70000: %v", err)
 	}
-	if _, err := services.Create(t.Context(), ask,
+	if _, err := services.Create(t.Context(), valid,
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatalf("dry run: %v", err)
 	}
-	must(services.Create(t.Context(), ask, metav1.CreateOptions{}))(t)
+	must(services.Create(t.Context(), valid, metav1.CreateOptions{}))(t)
 }
 
 // An update that omits addresses and ports preserves them, and cannot change the address.

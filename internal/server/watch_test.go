@@ -111,9 +111,9 @@ func TestDeletedEventHasRevisionOfDelete(t *testing.T) {
 	if after <= before {
 		t.Errorf("deleted at %s, added at %s", after, before)
 	}
-	again := w.open(t, configMaps+"?watch=1&resourceVersion="+after)
+	resumed := w.open(t, configMaps+"?watch=1&resourceVersion="+after)
 	w.createConfigMaps(t, "default", "b")
-	again.want(t, "ADDED b")
+	resumed.want(t, "ADDED b")
 }
 
 // A change that enters or leaves the selection is an ADDED or DELETED event.
@@ -248,6 +248,6 @@ func TestWatchOfLargeObjects(t *testing.T) {
 			t.Errorf("%s came with %d bytes, want %d", cm.Name, len(valueAt(e.Object, "data", "k").(string)), size)
 		}
 	}
-	again := w.open(t, configMaps+"?watch=1")
-	again.want(t, "ADDED a", "ADDED b", "ADDED c", "ADDED d", "ADDED e", "ADDED f", "ADDED g")
+	second := w.open(t, configMaps+"?watch=1")
+	second.want(t, "ADDED a", "ADDED b", "ADDED c", "ADDED d", "ADDED e", "ADDED f", "ADDED g")
 }

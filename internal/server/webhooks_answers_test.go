@@ -161,12 +161,12 @@ func TestAdmissionWebhookTimeout(t *testing.T) {
 					answer(w, r, uid)
 				})
 				registerWebhook(t, w, path, "hangs", g, `"timeoutSeconds":1`)
-				begun := time.Now()
+				startTime := time.Now()
 				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t,
 					http.StatusInternalServerError,
 					metav1.StatusReasonInternalError,
 					`failed calling webhook "hangs.example.com": failed to call webhook: `)
-				if took := time.Since(begun); took < 900*time.Millisecond {
+				if took := time.Since(startTime); took < 900*time.Millisecond {
 					t.Errorf("canceled after %v, want the timeout of 1 s", took)
 				}
 				if got := <-timeouts; got != "1s" {
@@ -183,9 +183,9 @@ func TestAdmissionWebhookTimeout(t *testing.T) {
 func TestDisconnectCancelsWebhookCall(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	asked, ended := make(chan bool), make(chan bool)
+	called, ended := make(chan bool), make(chan bool)
 	g := startRawWebhook(t, func(_ http.ResponseWriter, r *http.Request, _ string) {
-		asked <- true
+		called <- true
 		<-r.Context().Done()
 		ended <- true
 	})
@@ -193,7 +193,7 @@ func TestDisconnectCancelsWebhookCall(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	go w.try(ctx, http.MethodPost, configMaps, strings.NewReader(`{"metadata":{"name":"a"}}`))
-	<-asked
+	<-called
 	leave()
 	<-ended
 	w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
@@ -205,9 +205,9 @@ func TestWebhookRecursionIsBounded(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	g := startRawWebhook(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
-		again, err := w.try(r.Context(), http.MethodPost, configMaps,
+		nested, err := w.try(r.Context(), http.MethodPost, configMaps,
 			strings.NewReader(`{"metadata":{"generateName":"loop-"}}`))
-		if err != nil || again.code != http.StatusCreated {
+		if err != nil || nested.code != http.StatusCreated {
 			respondReview(`"uid":"UID","allowed":false,"status":{"message":"round and round"}`)(rw, r, uid)
 			return
 		}
@@ -246,16 +246,16 @@ func TestValidatingWebhooksAreConcurrent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const count = 5
-	asked, all := make(chan bool, count), make(chan bool)
+	called, all := make(chan bool, count), make(chan bool)
 	go func() {
 		for range count {
-			<-asked
+			<-called
 		}
 		close(all)
 	}()
 	for i := range count {
 		g := startRawWebhook(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
-			asked <- true
+			called <- true
 			select {
 			case <-all:
 			case <-r.Context().Done():

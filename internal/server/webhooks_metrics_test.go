@@ -44,9 +44,10 @@ func TestWebhookMetrics(t *testing.T) {
 				http.StatusCreated)
 			after, its := w.scrape(t), `{name="`+c.name+`.example.com`
 			if !strings.Contains(before, its) || strings.Contains(after, its) {
-				const asked = metrics + "request_total"
-				t.Errorf("%s: the series are %v before the delete and %v after it", c.name, series(before, asked),
-					series(after, asked))
+				const requestTotal = metrics + "request_total"
+				t.Errorf("%s: the series are %v before the delete and %v after it", c.name,
+					series(before, requestTotal),
+					series(after, requestTotal))
 			}
 			counted(t, c.name, before)
 		}

@@ -94,18 +94,18 @@ func TestReinvocation(t *testing.T) {
 			return `[{"op":"add","path":"/data/` + key + `","value":"` + data + `i"}]`
 		}))
 	}
-	again := `"reinvocationPolicy":"IfNeeded"`
+	policy := `"reinvocationPolicy":"IfNeeded"`
 	made := func(name string) string {
 		obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`).want(t,
 			http.StatusCreated).object(t)
 		data := valueAt(obj, "data").(map[string]any)
 		return fmt.Sprint(data["a"], " ", data["b"], " ", data["c"])
 	}
-	registerWebhook(t, w, mutatingPath, "c", count("c"), again)
+	registerWebhook(t, w, mutatingPath, "c", count("c"), policy)
 	if got := made("alone"); got != "<nil> <nil> i" {
 		t.Errorf("%s, want no reinvocation of c", got)
 	}
-	registerWebhook(t, w, mutatingPath, "a", count("a"), again)
+	registerWebhook(t, w, mutatingPath, "a", count("a"), policy)
 	registerWebhook(t, w, mutatingPath, "b", count("b"), "")
 	if got := made("three"); got != "ii i ii" {
 		t.Errorf("%s, want ii i ii: a and c are reinvoked after changes by others; b has no reinvocation policy", got)
@@ -234,20 +234,20 @@ func TestAdmissionReviewV1beta1(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	versions := `"admissionReviewVersions":["v9","v1beta1","v1"]`
-	asked := make(chan string, 1)
+	reviews := make(chan string, 1)
 	registerWebhook(t, w, mutatingPath, "old",
 		startRawWebhook(t,
 			respond(`{"response":{"allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2RhdGEiLCJ2YWx1ZSI6eyJhIjoiYiJ9fV0="}}`)), versions)
 	registerWebhook(t, w, validatingPath, "old",
 		startWebhook(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
-			asked <- r.APIVersion
+			reviews <- r.APIVersion
 			return &admissionv1.AdmissionResponse{Allowed: true}
 		}), versions)
 	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated).object(t)
 	if valueAt(obj, "data", "a") != "b" {
 		t.Errorf("%v: the patch is missing", obj)
 	}
-	if got := <-asked; got != "admission.k8s.io/v1beta1" {
+	if got := <-reviews; got != "admission.k8s.io/v1beta1" {
 		t.Errorf("asked in %s", got)
 	}
 }

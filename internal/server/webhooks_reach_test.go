@@ -60,14 +60,14 @@ func TestWebhookService(t *testing.T) {
 	failed(`x509: certificate`)
 
 	patchWebhook(t, w, validatingPath, "v", "clientConfig", g.byService(t, authority))
-	again := func(spec string) {
+	replaceService := func(spec string) {
 		t.Helper()
 		w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
 		w.send(t, http.MethodPost, services, `{"metadata":{"name":"hook"},"spec":`+spec+`}`).want(t, http.StatusCreated)
 	}
-	again(`{"ports":[{"port":1}]}`)
+	replaceService(`{"ports":[{"port":1}]}`)
 	failed(`no service port`)
-	again(`{"clusterIP":"None","ports":[{"port":` + must(url.Parse(g.URL))(t).Port() + `}]}`)
+	replaceService(`{"clusterIP":"None","ports":[{"port":` + must(url.Parse(g.URL))(t).Port() + `}]}`)
 	failed(`cannot route to service with ClusterIP "None"`)
 }
 

@@ -28,8 +28,8 @@ type webhook struct {
 	// raw replaces answer if it is set. It receives the uid of the review.
 	raw func(w http.ResponseWriter, r *http.Request, uid string)
 
-	mu    sync.Mutex
-	asked []*admissionv1.AdmissionRequest
+	mu      sync.Mutex
+	reviews []*admissionv1.AdmissionRequest
 }
 
 // startWebhook starts a webhook, which may only be changed before it is registered.
@@ -54,7 +54,7 @@ func (g *webhook) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.mu.Lock()
-	g.asked = append(g.asked, review.Request)
+	g.reviews = append(g.reviews, review.Request)
 	g.mu.Unlock()
 	if g.raw != nil {
 		g.raw(w, r, string(review.Request.UID))
@@ -72,7 +72,7 @@ func (g *webhook) serve(w http.ResponseWriter, r *http.Request) {
 func (g *webhook) requests() (texts []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, r := range g.asked {
+	for _, r := range g.reviews {
 		texts = append(texts,
 			strings.TrimRight(fmt.Sprintf("%s %s/%s %s", r.Operation, r.Resource.Resource, r.SubResource, r.Name), " "))
 	}
@@ -83,7 +83,7 @@ func (g *webhook) requests() (texts []string) {
 func (g *webhook) last() *admissionv1.AdmissionRequest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.asked[len(g.asked)-1]
+	return g.reviews[len(g.reviews)-1]
 }
 
 // client returns the clientConfig of the webhook.

@@ -121,8 +121,8 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 		defer w.Stop()
 		revision := commit(t, s, storetest.Delete(key, store.Anything()),
 			storetest.Put(storetest.Key("other"), "1", store.Anything()))
-		if again := commit(t, s, storetest.Delete(key, store.Anything())); revision != before+1 || again != revision {
-			t.Errorf("%s: deleted at revision %d, and again at %d; the revision before was %d", name, revision, again,
+		if second := commit(t, s, storetest.Delete(key, store.Anything())); revision != before+1 || second != revision {
+			t.Errorf("%s: deleted at revision %d, and again at %d; the revision before was %d", name, revision, second,
 				before)
 		}
 		if err := s.Damage(key); err != nil || len(s.Damaged()) != 1 {

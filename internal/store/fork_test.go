@@ -124,12 +124,12 @@ func TestForkAndStoreAreIndependent(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := store.New(t.Context(), journal.Open(), store.Options{})
+	reopened, err := store.New(t.Context(), journal.Open(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer again.Close()
-	if got := values(t, again); len(got) != 2 || !slices.Equal(got, want) {
+	defer reopened.Close()
+	if got := values(t, reopened); len(got) != 2 || !slices.Equal(got, want) {
 		t.Errorf("the log of the store has %v, not %v", got, want)
 	}
 }
@@ -140,10 +140,10 @@ func TestForksAreIndependent(t *testing.T) {
 	t.Parallel()
 	const objects, writes = 200, 500
 	s := inMemory(t)
-	begun := map[string]string{}
+	initial := map[string]string{}
 	for i := range objects {
 		set(t, s, name(i), "0")
-		begun[name(i)] = "0"
+		initial[name(i)] = "0"
 	}
 	var group sync.WaitGroup
 	var write func(s *store.Store, model map[string]string, depth int, random *rand.Rand)
@@ -177,7 +177,7 @@ func TestForksAreIndependent(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
-	group.Go(func() { write(s, begun, 0, random) })
+	group.Go(func() { write(s, initial, 0, random) })
 	group.Wait()
 }
 

@@ -149,9 +149,9 @@ func (j *Journal) Take(runs []Run) {
 
 // update replaces a known run by a repetition that another process reports.
 func (j *Journal) update(h *history, e *entry, r *Run) {
-	again := r.Times > e.run.Times && !r.Start.Before(e.run.First) && r.quiet() && e.run.quiet() &&
+	repeated := r.Times > e.run.Times && !r.Start.Before(e.run.First) && r.quiet() && e.run.quiet() &&
 		r.Controller == e.run.Controller && r.Object == e.run.Object
-	if !again {
+	if !repeated {
 		return
 	}
 	first := e.run.First

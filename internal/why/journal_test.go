@@ -120,9 +120,9 @@ func TestRetryIsCausedByFailedRun(t *testing.T) {
 	t.Parallel()
 	j := New(withoutLog(Options{}))
 	failed := j.Begin("c", mapOf("a"), []Cause{change("a", 1, 2)}, 0).End(errors.New("the\x1b[31m disk\nis full"), 0)
-	again := j.Begin("c", mapOf("a"), []Cause{{Kind: Retried, Run: failed, Err: "the disk is full"}}, 0)
-	again.Did("made it")
-	again.End(nil, time.Minute)
+	retry := j.Begin("c", mapOf("a"), []Cause{{Kind: Retried, Run: failed, Err: "the disk is full"}}, 0)
+	retry.Did("made it")
+	retry.End(nil, time.Minute)
 	runs := j.Report(mapOf("a"), 0).Runs
 	if len(runs) != 2 || !slices.Equal(runs[1].After, []string{failed}) || runs[1].RequeueAfter != time.Minute {
 		t.Fatalf("%+v", runs)

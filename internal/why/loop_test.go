@@ -14,11 +14,11 @@ import (
 
 // loops are the hot loops that a journal names about an object, as it says them.
 func loops(j *Journal, about Object) []string {
-	var said []string
+	var texts []string
 	for _, l := range j.Report(about, 1).Loops {
-		said = append(said, fmt.Sprint(l.Times, " ", &l))
+		texts = append(texts, fmt.Sprint(l.Times, " ", &l))
 	}
-	return said
+	return texts
 }
 
 func applied(name string, revision object.Revision) client.Write {
@@ -142,11 +142,11 @@ func TestEndlessRecreationIsALoop(t *testing.T) {
 	for k := range 200 {
 		was, now := types.UID(fmt.Sprint(k)), types.UID(fmt.Sprint(k+1))
 		revision := object.Revision(2*k + 1)
-		gone, back := wrote("a", 0), wrote("a", revision+2)
-		gone.Verb, gone.UID = "delete", was
+		deleted, back := wrote("a", 0), wrote("a", revision+2)
+		deleted.Verb, deleted.UID = "delete", was
 		back.Verb, back.UID = "create", now
 		ran(j, "renewer", "a", Cause{Kind: Changed, Change: Added, Object: mapOf("a"), UID: was, Revision: revision},
-			gone, back)
+			deleted, back)
 	}
 	got := j.Report(mapOf("a"), 1).Loops
 	if len(got) != 1 || !strings.Contains(got[0].String(), "renewer triggers itself") || got[0].Times < 150 {

@@ -112,14 +112,14 @@ func TestIdleRunsAreMergedPerServer(t *testing.T) {
 func TestMergedRunIsTheNewest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		here := New(withoutLog(Options{Each: 2}))
-		there := New(withoutLog(Options{Each: 2})) // which has them forwarded
-		here.Forward(func(r Run) { there.Take([]Run{r}) })
-		on(here, "here", "c", 1, false)
-		on(here, "there", "c", 1, false)
-		on(here, "here", "c", 2, false)
-		on(here, "yonder", "c", 1, false)
-		for _, j := range []*Journal{here, there} {
+		local := New(withoutLog(Options{Each: 2}))
+		remote := New(withoutLog(Options{Each: 2})) // which has them forwarded
+		local.Forward(func(r Run) { remote.Take([]Run{r}) })
+		on(local, "here", "c", 1, false)
+		on(local, "there", "c", 1, false)
+		on(local, "here", "c", 2, false)
+		on(local, "yonder", "c", 1, false)
+		for _, j := range []*Journal{local, remote} {
 			var left []string
 			for _, run := range j.Report(mapOf("a"), 0).Runs {
 				left = append(left, fmt.Sprint(run.uid(), " ", run.Times))

@@ -61,18 +61,18 @@ func EachField(message []byte, f func(n protowire.Number, value []byte) error) e
 }
 
 // OnlyFields returns a message with only those fields whose numbers are set in the bitmap wanted.
-func OnlyFields(message []byte, wanted uint64) (kept []byte, err error) {
+func OnlyFields(message []byte, wanted uint64) (fields []byte, err error) {
 	for len(message) > 0 {
 		number, _, length := protowire.ConsumeField(message)
 		if length < 0 {
 			return nil, protowire.ParseError(length)
 		}
 		if number < 64 && wanted&(1<<number) != 0 {
-			kept = append(kept, message[:length]...)
+			fields = append(fields, message[:length]...)
 		}
 		message = message[length:]
 	}
-	return kept, nil
+	return fields, nil
 }
 
 // Read decodes an object from JSON or protobuf.
@@ -148,8 +148,8 @@ func EncodeBody(obj Object, kind schema.GroupVersionKind) (data []byte, form str
 		data, err := EncodeAs(obj, kind)
 		return data, runtime.ContentTypeJSON, err
 	}
-	if said := obj.GetObjectKind().GroupVersionKind(); !said.Empty() {
-		kind = said
+	if declared := obj.GetObjectKind().GroupVersionKind(); !declared.Empty() {
+		kind = declared
 	}
 	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.GroupVersion().String()}}
 	const begin = len(object.ProtobufMagic)

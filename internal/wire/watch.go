@@ -18,10 +18,10 @@ import (
 
 // Frames reads the events of a watch, in JSON or protobuf.
 type Frames struct {
-	in     *Stream
-	cancel context.CancelFunc
-	begun  bool
-	format object.Format
+	in      *Stream
+	cancel  context.CancelFunc
+	started bool
+	format  object.Format
 }
 
 // Frame is one event. Its object is still encoded, in an envelope if it is protobuf, and is not shared.
@@ -58,13 +58,13 @@ func (f *Frames) Next() (Frame, error) {
 
 // Buffered returns the next event if the buffer holds all of it.
 func (f *Frames) Buffered() (event Frame, ok bool, err error) {
-	if !f.begun {
+	if !f.started {
 		if f.in.at == f.in.to {
 			return Frame{}, false, nil
 		}
 		// A protobuf event begins with the high byte of its length, which is small; JSON begins with a
 		// printable byte.
-		if f.begun = true; f.in.buf[f.in.at] < '\t' {
+		if f.started = true; f.in.buf[f.in.at] < '\t' {
 			f.format = object.Protobuf
 		}
 	}

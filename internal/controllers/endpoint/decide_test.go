@@ -132,14 +132,14 @@ func TestSecondDecisionDoesNothing(t *testing.T) {
 		t.Errorf("got %d addresses, annotations %v; want %d and the truncation", n, s.Endpoints.Annotations,
 			maxAddresses)
 	}
-	if again := Decide(s); len(again) > 0 {
-		t.Error(again)
+	if second := Decide(s); len(second) > 0 {
+		t.Error(second)
 	}
 	s.Pods = s.Pods[:1]
-	again := Decide(s)
-	if len(again) != 1 ||
-		again[0].(action.Update[*corev1.Endpoints]).Object.Annotations[corev1.EndpointsOverCapacity] != "" {
-		t.Error(again)
+	second := Decide(s)
+	if len(second) != 1 ||
+		second[0].(action.Update[*corev1.Endpoints]).Object.Annotations[corev1.EndpointsOverCapacity] != "" {
+		t.Error(second)
 	}
 }
 

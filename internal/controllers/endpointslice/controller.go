@@ -132,8 +132,8 @@ func (r *reconciler) observe(service *corev1.Service) Input {
 			return node
 		},
 		NameTaken: func(name string) bool {
-			_, taken := r.slices.Indexer().Get(informer.Key{Namespace: service.Namespace, Name: name})
-			return taken
+			_, exists := r.slices.Indexer().Get(informer.Key{Namespace: service.Namespace, Name: name})
+			return exists
 		},
 	}
 	for slice := range r.slices.Indexer().Each("service", service.Namespace+"/"+service.Name) {

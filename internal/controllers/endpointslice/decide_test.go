@@ -45,9 +45,9 @@ func (w *fixture) pods(from, to int) {
 	}
 }
 
-// settle executes decisions until there is nothing left to do, and returns the sizes of the slices and the
+// converge executes decisions until there is nothing left to do, and returns the sizes of the slices and the
 // number of actions.
-func (w *fixture) settle(t *testing.T) string {
+func (w *fixture) converge(t *testing.T) string {
 	t.Helper()
 	did := map[string]int{}
 	for range 10 {
@@ -107,7 +107,7 @@ func TestFewSlicesChange(t *testing.T) {
 		{0, 0, "[0] create 0 update 1 delete 2"},
 	} {
 		w.pods(step.from, step.to)
-		if got := w.settle(t); got != step.want {
+		if got := w.converge(t); got != step.want {
 			t.Errorf("pods %d to %d: got %s, want %s", step.from, step.to, got, step.want)
 		}
 		if len(Decide(w.Input)) > 0 {
@@ -122,7 +122,7 @@ func TestEachPodIsInOneSlice(t *testing.T) {
 	w := newFixture()
 	for _, step := range [][2]int{{0, 130}, {60, 190}, {10, 400}, {399, 400}, {0, 205}} {
 		w.pods(step[0], step[1])
-		w.settle(t)
+		w.converge(t)
 		slicesOf := map[string]int{}
 		for _, s := range w.Slices {
 			for _, e := range s.Endpoints {
@@ -150,7 +150,7 @@ func TestDualStackSlices(t *testing.T) {
 	w.Service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	w.pods(0, 2)
 	w.Pods[0].Status.PodIPs = append(w.Pods[0].Status.PodIPs, corev1.PodIP{IP: "2001:db8::1"})
-	w.settle(t)
+	w.converge(t)
 	count := map[discoveryv1.AddressType]int{}
 	for _, s := range w.Slices {
 		count[s.AddressType] += len(s.Endpoints)
@@ -159,7 +159,7 @@ func TestDualStackSlices(t *testing.T) {
 		t.Errorf("got endpoints %v in %d slices, want 2 of IPv4 and 1 of IPv6 in 2 slices", count, len(w.Slices))
 	}
 	w.Service.Spec.IPFamilies = w.Service.Spec.IPFamilies[:1]
-	if got := w.settle(t); got != "[2] create 0 update 0 delete 1" {
+	if got := w.converge(t); got != "[2] create 0 update 0 delete 1" {
 		t.Error(got)
 	}
 }
@@ -169,10 +169,10 @@ func TestSlicesOfAPredecessorAreDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
 	w.pods(0, 3)
-	w.settle(t)
+	w.converge(t)
 	w.Service = w.Service.DeepCopy()
 	w.Service.UID = "another"
-	if got := w.settle(t); got != "[3] create 1 update 0 delete 1" {
+	if got := w.converge(t); got != "[3] create 1 update 0 delete 1" {
 		t.Error(got)
 	}
 }
@@ -190,7 +190,7 @@ func TestHintsFollowTheTrafficDistribution(t *testing.T) {
 		"": "nil", "PreferClose": "z ", "PreferSameZone": "z ", "PreferSameNode": "z n", "Unknown": "nil",
 	} {
 		w.Service.Spec.TrafficDistribution = &distribution
-		w.settle(t)
+		w.converge(t)
 		got := "nil"
 		if h := w.Slices[0].Endpoints[0].Hints; h != nil {
 			got = h.ForZones[0].Name + " "
@@ -208,7 +208,7 @@ func TestHintsFollowTheTrafficDistribution(t *testing.T) {
 func TestPodsOnMissingNodesAreReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
-	w.settle(t)
+	w.converge(t)
 	w.Node = func(string) *corev1.Node { return nil }
 	w.pods(0, 2)
 	for _, pod := range w.Pods {
@@ -226,7 +226,7 @@ func TestPodsOnMissingNodesAreReported(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	w.Service.Spec.PublishNotReadyAddresses = true
-	if got := w.settle(t); got != "[2] create 0 update 1 delete 0" {
+	if got := w.converge(t); got != "[2] create 0 update 1 delete 0" {
 		t.Error(got)
 	}
 }

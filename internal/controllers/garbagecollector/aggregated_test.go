@@ -155,8 +155,8 @@ func TestCurrentCachesSaveLists(t *testing.T) {
 				release()
 				time.Sleep(time.Minute)
 				w.expect(false, "configmap/owner")
-				if asked := w.way.count(leases) - before; asked != want {
-					t.Errorf("got %d lists of leases, want %d", asked, want)
+				if lists := w.way.count(leases) - before; lists != want {
+					t.Errorf("got %d lists of leases, want %d", lists, want)
 				}
 			})
 		})

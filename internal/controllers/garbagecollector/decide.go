@@ -140,8 +140,8 @@ func (s input) remainingLife() time.Duration {
 	if s.collectedBefore == 0 {
 		return 0
 	}
-	life := min(time.Second<<min(s.collectedBefore, 10), maxRecreatedLife)
-	return s.CreationTimestamp.Add(life).Sub(s.now)
+	lifetime := min(time.Second<<min(s.collectedBefore, 10), maxRecreatedLife)
+	return s.CreationTimestamp.Add(lifetime).Sub(s.now)
 }
 
 // policy returns the propagation policy that the object's finalizers request.

@@ -84,18 +84,18 @@ func deleteThreeWays(ctx context.Context, config *rest.Config) error {
 // noPrematureDeletion fails if an object is deleted while its owner exists, or an owner before a dependent
 // that it waits for.
 func noPrematureDeletion(s bowlinetest.State) error {
-	there := func(name string) bool { return s.Find("ConfigMap", "default", name) != nil }
+	exists := func(name string) bool { return s.Find("ConfigMap", "default", name) != nil }
 	secret := func(name string) bool { return s.Find("Secret", "default", name) != nil }
 	switch {
-	case !there("all-made"):
+	case !exists("all-made"):
 		return nil
-	case !there("shared"):
+	case !exists("shared"):
 		return errors.New("an object with a remaining owner was deleted")
-	case !there("orphan") || !secret("orphan"):
+	case !exists("orphan") || !secret("orphan"):
 		return errors.New("an orphaned dependent was deleted")
-	case !there("child") && there("first"):
+	case !exists("child") && exists("first"):
 		return errors.New("a dependent was deleted before its owner")
-	case (there("waited-for") || secret("waited-for")) && !there("slow"):
+	case (exists("waited-for") || secret("waited-for")) && !exists("slow"):
 		return errors.New("an owner in foreground deletion was deleted before its dependent")
 	}
 	return nil

@@ -37,7 +37,7 @@ func runFixture(t *testing.T, test func(w *fixture)) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		w := &fixture{T: t, plane: p, way: &proxy{held: map[string]chan struct{}{}, failing: map[string]bool{},
-			asked: map[string]int{}}}
+			reads: map[string]int{}}}
 		w.client = clientOf(w, p)
 		w.configs = client.For[*corev1.ConfigMap](w.client)
 		config := rest.CopyConfig(p.RESTConfig())
@@ -121,14 +121,14 @@ func (w *fixture) of(object string) (client.Resource[*metav1.PartialObjectMetada
 	return client.Of[*metav1.PartialObjectMetadata](w.client, resources[resource]), name
 }
 
-// expect fails the test unless the existence of each object equals there.
-func (w *fixture) expect(there bool, objects ...string) {
+// expect fails the test unless each object exists, or does not, as given.
+func (w *fixture) expect(exists bool, objects ...string) {
 	w.Helper()
 	for _, object := range objects {
 		resource, name := w.of(object)
 		if _, err := resource.Get(w.Context(), "default", name); err != nil && !apierrors.IsNotFound(err) ||
-			(err == nil) != there {
-			w.Errorf("%s: got %v, want it to exist: %t", object, err, there)
+			(err == nil) != exists {
+			w.Errorf("%s: got %v, want it to exist: %t", object, err, exists)
 		}
 	}
 }
@@ -161,7 +161,7 @@ type proxy struct {
 	mu      sync.Mutex
 	held    map[string]chan struct{} // paths whose watches are blocked until the channel is closed
 	failing map[string]bool          // paths whose lists fail
-	asked   map[string]int           // number of reads by path
+	reads   map[string]int           // number of reads by path
 	halts   map[string]*halt         // by request, such as "GET /api"
 	other   http.RoundTripper        // server that answers for example.com; nil for the plane itself
 }
@@ -220,7 +220,7 @@ func (y *proxy) meet(q *http.Request) {
 func (y *proxy) count(path string) int {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	return y.asked[path]
+	return y.reads[path]
 }
 
 // lead wraps a transport with the faults.
@@ -232,7 +232,7 @@ func (y *proxy) lead(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(q)
 		}
 		y.mu.Lock()
-		y.asked[q.URL.Path]++
+		y.reads[q.URL.Path]++
 		fails := y.failing[q.URL.Path]
 		y.mu.Unlock()
 		if fails {

@@ -177,8 +177,8 @@ func TestAPIServicesTriggerDiscovery(t *testing.T) {
 		before := w.way.count("/apis")
 		w.plane.Apply(w, `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.example.com}}`)
 		time.Sleep(time.Minute)
-		if asked := w.way.count("/apis") - before; asked == 0 || asked > 3 {
-			w.Errorf("got %d discovery requests, want 1 to 3", asked)
+		if requests := w.way.count("/apis") - before; requests == 0 || requests > 3 {
+			w.Errorf("got %d discovery requests, want 1 to 3", requests)
 		}
 	})
 }

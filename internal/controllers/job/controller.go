@@ -182,8 +182,8 @@ func (r *reconciler) observe(request controller.Request, j *batchv1.Job, selecto
 		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Backoff: r.backoff,
 		Now: time.Now(),
 		NameTaken: func(name string) bool {
-			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
-			return taken && !metav1.IsControlledBy(pod, j)
+			pod, exists := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
+			return exists && !metav1.IsControlledBy(pod, j)
 		},
 	}
 }

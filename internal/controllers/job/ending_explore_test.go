@@ -61,8 +61,8 @@ func hurry(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	late := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
-	_, err = client.For[*batchv1.Job](c).Patch(ctx, "default", "work", "", types.MergePatchType, late,
+	patch := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
+	_, err = client.For[*batchv1.Job](c).Patch(ctx, "default", "work", "", types.MergePatchType, patch,
 		metav1.PatchOptions{})
 	return err
 }

@@ -51,11 +51,11 @@ func doomed(ctx context.Context, config *rest.Config) error {
 		metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	return again(ctx, spaces, configs)
+	return recreate(ctx, spaces, configs)
 }
 
-// again recreates the namespace as soon as it is gone, with the ConfigMap kept.
-func again(ctx context.Context, spaces client.Resource[*corev1.Namespace],
+// recreate creates the namespace anew as soon as it is gone, with the ConfigMap kept.
+func recreate(ctx context.Context, spaces client.Resource[*corev1.Namespace],
 	configs client.Resource[*corev1.ConfigMap]) error {
 	for range 1000 {
 		time.Sleep(100 * time.Millisecond)

@@ -15,14 +15,14 @@ import (
 var initializerConfigurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1",
 	Resource: "initializerconfigurations"}
 
-const nobody = `{"apiVersion":"admissionregistration.k8s.io/v1alpha1","kind":"InitializerConfiguration","metadata":{"name":"nobody"},
+const unreachable = `{"apiVersion":"admissionregistration.k8s.io/v1alpha1","kind":"InitializerConfiguration","metadata":{"name":"nobody"},
 	"initializers":[{"name":"nobody.initializer.example.com","rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps","pods"]}]}]}`
 
 // Uninitialized objects are hidden from ordinary lists, but are part of the namespace's content.
 func TestUninitializedContentIsDeleted(t *testing.T) {
 	t.Parallel()
 	runFixture(t, func(w *fixture) {
-		create(w, initializerConfigurations, unstructuredOf(w.t, nobody))
+		create(w, initializerConfigurations, unstructuredOf(w.t, unreachable))
 		maps := client.Of[*corev1.ConfigMap](w.client, configmaps).Uninitialized()
 		if _, err := maps.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")},
 			metav1.CreateOptions{}); err != nil {
@@ -52,7 +52,7 @@ func TestUninitializedContentIsDeleted(t *testing.T) {
 func TestUninitializedPodsAreAwaited(t *testing.T) {
 	t.Parallel()
 	runFixture(t, func(w *fixture) {
-		create(w, initializerConfigurations, unstructuredOf(w.t, nobody))
+		create(w, initializerConfigurations, unstructuredOf(w.t, unreachable))
 		pod := boundPod("p", "gone")
 		pod.Finalizers = []string{"example.com/hold"}
 		all := client.Of[*corev1.Pod](w.client, pods).Uninitialized()

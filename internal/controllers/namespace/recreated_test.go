@@ -33,8 +33,8 @@ func (s silence) Read([]byte) (int, error) {
 	return 0, s.q.Context().Err()
 }
 
-// late makes caches of namespaces show one that has since been deleted.
-func late(next http.RoundTripper) http.RoundTripper {
+// staleNamespaces makes caches of namespaces show one that has since been deleted.
+func staleNamespaces(next http.RoundTripper) http.RoundTripper {
 	const before = `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{
 		"metadata":{"name":"doomed","uid":"before","resourceVersion":"1","deletionTimestamp":"2000-01-01T00:00:00Z"},
 		"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Terminating"}}]}`
@@ -56,7 +56,7 @@ func TestRecreatedNamespacesKeepTheirContent(t *testing.T) {
 	for name, test := range map[string]struct{ pod, ends bool }{"ConfigMap": {}, "ConfigMap and pod": {pod: true},
 		"deleted again": {ends: true}} {
 		t.Run(name, func(t *testing.T) {
-			runFixtureWith(t, fixtureOptions{late, func(w *fixture) {
+			runFixtureWith(t, fixtureOptions{staleNamespaces, func(w *fixture) {
 				create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("kept")})
 				if test.pod {
 					create(w, pods, boundPod("kept", ""))
@@ -86,9 +86,9 @@ func (w *fixture) expectThere(name string, pod bool) {
 	}
 }
 
-// again deletes the namespace with its ConfigMap a, and recreates it with one of that name and another one,
+// recreate deletes the namespace with its ConfigMap a, and recreates it with one of that name and another one,
 // b.
-func (w *fixture) again() {
+func (w *fixture) recreate() {
 	w.t.Helper()
 	all := w.configMaps()
 	if err := all.Delete(w.t.Context(), "doomed", "a", metav1.DeleteOptions{}); err != nil {
@@ -136,13 +136,13 @@ func TestOnlyListedObjectsAreDeleted(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			var w *fixture
-			asked := 0
+			deletes := 0
 			runFixtureWith(t, fixtureOptions{
 				through: func(next http.RoundTripper) http.RoundTripper {
 					return transport(func(q *http.Request) (*http.Response, error) {
 						if q.Method == http.MethodDelete && q.URL.Path == path {
-							if asked++; asked == 1 {
-								w.again()
+							if deletes++; deletes == 1 {
+								w.recreate()
 							}
 						}
 						return through(next, q)
@@ -155,7 +155,7 @@ func TestOnlyListedObjectsAreDeleted(t *testing.T) {
 			}, func(w *fixture) {
 				w.doom()
 				synctest.Wait()
-				if asked == 0 {
+				if deletes == 0 {
 					w.t.Fatal("got no delete request, want at least one")
 				}
 				w.expectThere("a", false)

@@ -93,10 +93,10 @@ func TestNodesAreReadOncePerPass(t *testing.T) {
 		w.run(20)
 		w.doom()
 		time.Sleep(time.Minute)
-		passes, asked, lists := a.count(looks), a.count("GET /api/v1/nodes/real"), a.count(listsPods)
-		if passes < 2 || asked != passes || lists != 2*passes {
+		passes, reads, lists := a.count(looks), a.count("GET /api/v1/nodes/real"), a.count(listsPods)
+		if passes < 2 || reads != passes || lists != 2*passes {
 			w.t.Errorf("in %d passes: got %d reads of the node and %d lists of pods, want one and two per pass", passes,
-				asked,
+				reads,
 				lists)
 		}
 	})

@@ -27,11 +27,11 @@ func knotVersions(served string) (versions string) {
 func TestVersionChangeDuringDeletion(t *testing.T) {
 	t.Parallel()
 	var w *fixture
-	asked := 0
+	lists := 0
 	through := func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(q *http.Request) (*http.Response, error) {
 			if q.Method == http.MethodGet && q.URL.Path == "/apis/example.com/v1/namespaces/doomed/knots" {
-				if asked++; asked == 1 {
+				if lists++; lists == 1 {
 					w.serveKnots("v2")
 				}
 			}
@@ -49,8 +49,8 @@ func TestVersionChangeDuringDeletion(t *testing.T) {
 	}}, func(w *fixture) {
 		w.doom()
 		time.Sleep(time.Minute)
-		if asked == 0 || w.remains() {
-			w.t.Errorf("got namespace exists %t, %d lists of knots; want false and at least one", w.remains(), asked)
+		if lists == 0 || w.remains() {
+			w.t.Errorf("got namespace exists %t, %d lists of knots; want false and at least one", w.remains(), lists)
 		}
 		at := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "knots"}
 		left, err := client.Of[*metav1.PartialObjectMetadata](w.client, at).List(w.t.Context(), "",

@@ -235,8 +235,8 @@ func (k *reconciler[T]) matchingSetNames(pod *corev1.Pod) (names []string) {
 func (k *reconciler[T]) observe(set Set) Observed {
 	obj := set.Object
 	s := Observed{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), NameTaken: func(name string) bool {
-		_, taken := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
-		return taken
+		_, exists := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
+		return exists
 	}}
 	s.Claims = ClaimsOf(set, s.Pods)
 	if len(s.active()) > set.Replicas {

@@ -27,7 +27,7 @@ func (c *cluster) check() error {
 	}
 	for _, recorded := range c.pending {
 		for key, pod := range recorded {
-			if now, there := c.pods.Indexer().Get(key); !there || now.UID != pod.UID || !pending(now) {
+			if now, found := c.pods.Indexer().Get(key); !found || now.UID != pod.UID || !pending(now) {
 				return fmt.Errorf("pod %s is recorded as pending, but is not", key)
 			}
 		}

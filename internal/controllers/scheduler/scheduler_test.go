@@ -57,8 +57,8 @@ func ready(m *controller.Manager) error {
 		Name:    "ready",
 		Sources: []controller.Source{controller.For(nodes)},
 		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			n, there := nodes.Indexer().Get(request)
-			if !there || !slices.ContainsFunc(n.Spec.Taints, isNew) {
+			n, found := nodes.Indexer().Get(request)
+			if !found || !slices.ContainsFunc(n.Spec.Taints, isNew) {
 				return controller.Result{}, nil
 			}
 			n = n.DeepCopy()

@@ -102,7 +102,7 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &live{t, client, config.Host}
-	asked := 0
+	requests := 0
 	seen := map[string]bool{}
 	for range 2 { // the example of a definition creates another resource
 		_, lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerGroupsAndResources()
@@ -113,7 +113,7 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 			for _, r := range list.APIResources {
 				if at := list.GroupVersion + "/" + r.Name; !seen[at] {
 					seen[at] = true
-					asked += l.ask(list.GroupVersion, r)
+					requests += l.ask(list.GroupVersion, r)
 				}
 			}
 		}
@@ -128,8 +128,8 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 		}
 	}
 	want += len(allVerbs) + 3 + 3 // widgets, their scale and status
-	if asked != want {
-		t.Errorf("sent requests for %d verbs, want %d", asked, want)
+	if requests != want {
+		t.Errorf("sent requests for %d verbs, want %d", requests, want)
 	}
 }
 

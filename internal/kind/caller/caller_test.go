@@ -24,9 +24,9 @@ func TestCloseClosesConnections(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked, answer, closed := make(chan bool), make(chan bool), make(chan bool, 10)
+			requested, answer, closed := make(chan bool), make(chan bool), make(chan bool, 10)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked <- true
+				requested <- true
 				<-answer
 				io.WriteString(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`)
 			}))
@@ -42,7 +42,7 @@ func TestCloseClosesConnections(t *testing.T) {
 			for range 2 {
 				failed := make(chan error, 1)
 				go func() { failed <- call(t.Context(), c) }()
-				<-asked
+				<-requested
 				c.Close()
 				answer <- true
 				if err := <-failed; err != nil {

@@ -138,9 +138,9 @@ func marshal(t *testing.T, err *apierrors.StatusError) []byte {
 	t.Helper()
 	status := err.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	data, wrong := json.Marshal(status)
-	if wrong != nil {
-		t.Fatal(wrong)
+	data, failure := json.Marshal(status)
+	if failure != nil {
+		t.Fatal(failure)
 	}
 	return data
 }

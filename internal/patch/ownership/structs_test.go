@@ -86,7 +86,7 @@ func (w *applier) updateStruct(t *testing.T, live kind.Object) (next kind.Object
 func (w *applier) changedStruct(t *testing.T, live kind.Object) kind.Object {
 	content := asMap(t, live)
 	for _, name := range []string{"spec", "status", "data", "rules", "webhooks"} {
-		if v, there := content[name]; there && w.random.Intn(3) == 0 {
+		if v, found := content[name]; found && w.random.Intn(3) == 0 {
 			content[name] = w.part(v)
 		}
 	}

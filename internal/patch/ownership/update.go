@@ -27,8 +27,8 @@ func (o *Owners) updatePlain(
 	e *endpoint, sub string, was, is compared, manager string,
 ) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	before, after := was.ownership(), is.ownership()
-	said := sub == "" && after != nil
-	if len(before) == 0 || len(before) >= maxManagers || said && !slices.EqualFunc(before, after, sameEntry) {
+	explicit := sub == "" && after != nil
+	if len(before) == 0 || len(before) >= maxManagers || explicit && !slices.EqualFunc(before, after, sameEntry) {
 		return nil, false
 	}
 	t, err := o.typeOf(e.gvk)

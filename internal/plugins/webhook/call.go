@@ -94,8 +94,8 @@ func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 	}
 	if err := post.Do(ctx).Into(r.response); err != nil {
 		code = http.StatusServiceUnavailable
-		if said, ok := err.(*apierrors.StatusError); ok {
-			code = int(said.ErrStatus.Code)
+		if status, ok := err.(*apierrors.StatusError); ok {
+			code = int(status.ErrStatus.Code)
 		}
 		return code, fmt.Errorf("failed to call webhook: %w", err)
 	}

@@ -123,10 +123,10 @@ func (h *hooks) closeRemoved(before, next *configured) {
 		if _, stays := next.from[obj]; stays {
 			continue
 		}
-		for _, gone := range own {
-			gone.caller.Close()
-			if !slices.ContainsFunc(next.hooks, func(w *hook) bool { return w.Name == gone.Name }) {
-				h.counts.remove(h.step, gone.Name)
+		for _, removed := range own {
+			removed.caller.Close()
+			if !slices.ContainsFunc(next.hooks, func(w *hook) bool { return w.Name == removed.Name }) {
+				h.counts.remove(h.step, removed.Name)
 			}
 		}
 	}

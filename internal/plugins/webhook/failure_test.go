@@ -20,7 +20,7 @@ import (
 // rules and its other selector match, and no others.
 func TestInvalidSelectorRejectsWrite(t *testing.T) {
 	t.Parallel()
-	wrong := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a b"}}
+	invalid := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a b"}}
 	none := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
 	stored := state{namespaces: {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}}
@@ -29,11 +29,11 @@ func TestInvalidSelectorRejectsWrite(t *testing.T) {
 		resource            string
 		refused             bool
 	}{
-		"of objects":                         {wrong, nil, "pods", true},
-		"of namespaces":                      {nil, wrong, "pods", true},
-		"of another resource":                {wrong, wrong, "nodes", false},
-		"of objects, in other namespaces":    {wrong, none, "pods", false},
-		"of namespaces, about other objects": {none, wrong, "pods", false},
+		"of objects":                         {invalid, nil, "pods", true},
+		"of namespaces":                      {nil, invalid, "pods", true},
+		"of another resource":                {invalid, invalid, "nodes", false},
+		"of objects, in other namespaces":    {invalid, none, "pods", false},
+		"of namespaces, about other objects": {none, invalid, "pods", false},
 	} {
 		h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) {
 			w.ObjectSelector, w.NamespaceSelector = c.objects, c.namespaces

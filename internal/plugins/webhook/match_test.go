@@ -173,7 +173,7 @@ func TestEquivalentVersions(t *testing.T) {
 		policyType = admissionregistrationv1.MatchPolicyType
 		ruleType   = admissionregistrationv1.RuleWithOperations
 	)
-	askedOf := func(sub string, policy policyType, rules ...ruleType) string {
+	calledForSubresource := func(sub string, policy policyType, rules ...ruleType) string {
 		h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.MatchPolicy = &policy }, rules...)
 		gv, yes, err := h.selects(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
 		if err != nil || !yes {
@@ -181,22 +181,23 @@ func TestEquivalentVersions(t *testing.T) {
 		}
 		return gv.String()
 	}
-	asked := func(policy policyType, rules ...ruleType) string {
-		return askedOf("", policy, rules...)
+	calledFor := func(policy policyType, rules ...ruleType) string {
+		return calledForSubresource("", policy, rules...)
 	}
 	v1, beta1 := rule("*", "apps", "v1", "deployments"), rule("*", "apps", "v1beta1", "deployments")
 	old := rule("*", "extensions", "v1beta1", "deployments")
 	for _, s := range []struct{ got, want string }{
-		{asked(admissionregistrationv1.Exact, v1), ""},
-		{asked(admissionregistrationv1.Exact, v1, old), "extensions/v1beta1"},
-		{asked(admissionregistrationv1.Equivalent, v1), "apps/v1"},
-		{asked(admissionregistrationv1.Equivalent, beta1, v1), "apps/v1beta1"},
-		{asked(admissionregistrationv1.Equivalent, v1, old), "extensions/v1beta1"},
-		{asked(admissionregistrationv1.Equivalent, rule("*", "", "v1", "pods")), ""},
-		{asked(admissionregistrationv1.Equivalent, rule("DELETE", "apps", "v1", "deployments")), ""},
+		{calledFor(admissionregistrationv1.Exact, v1), ""},
+		{calledFor(admissionregistrationv1.Exact, v1, old), "extensions/v1beta1"},
+		{calledFor(admissionregistrationv1.Equivalent, v1), "apps/v1"},
+		{calledFor(admissionregistrationv1.Equivalent, beta1, v1), "apps/v1beta1"},
+		{calledFor(admissionregistrationv1.Equivalent, v1, old), "extensions/v1beta1"},
+		{calledFor(admissionregistrationv1.Equivalent, rule("*", "", "v1", "pods")), ""},
+		{calledFor(admissionregistrationv1.Equivalent, rule("DELETE", "apps", "v1", "deployments")), ""},
 		// Only extensions has a rollback.
-		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "apps", "v1", "deployments/*")), ""},
-		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "*", "*", "deployments/*")),
+		{calledForSubresource("rollback", admissionregistrationv1.Equivalent, rule("*", "apps", "v1", "deployments/*")),
+			""},
+		{calledForSubresource("rollback", admissionregistrationv1.Equivalent, rule("*", "*", "*", "deployments/*")),
 			"extensions/v1beta1"},
 	} {
 		if s.got != s.want {

@@ -104,14 +104,14 @@ func (m *mutating) admit(ctx context.Context, h *hook, a *admission.Attributes, 
 	if r == nil {
 		r = &rounds{}
 	}
-	begun := time.Now()
+	start := time.Now()
 	response, err := h.call(ctx, s, true)
 	r.warned = warn(a, r.warned, response)
 	var changed bool
 	if err == nil {
 		changed, err = h.apply(s, response)
 	}
-	m.counts.observe(h, m.step, a.Operation, time.Since(begun), err)
+	m.counts.observe(h, m.step, a.Operation, time.Since(start), err)
 	if changed {
 		r.markChanged()
 		a.Reinvoke = true

@@ -85,15 +85,15 @@ func (v *validating) callAll(ctx context.Context, a *admission.Attributes, quest
 			return err
 		}
 	}
-	var asked sync.WaitGroup
+	var calls sync.WaitGroup
 	for _, q := range questions {
-		asked.Go(func() { v.call(ctx, q) })
+		calls.Go(func() { v.call(ctx, q) })
 	}
-	asked.Wait()
+	calls.Wait()
 	var first error
-	var said []string
+	var warned []string
 	for _, q := range questions {
-		said = warn(a, said, q.response)
+		warned = warn(a, warned, q.response)
 		if err := v.clientError(ctx, q.hook, q.err); err != nil && first == nil {
 			first = err
 		}
@@ -104,28 +104,28 @@ func (v *validating) callAll(ctx context.Context, a *admission.Attributes, quest
 // call calls one webhook. It converts a panic into an error: in this goroutine, no other handler would recover
 // it, and the process would exit.
 func (v *validating) call(ctx context.Context, q *invocation) {
-	begun := time.Now()
+	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			v.log.Error("calling a webhook panicked", "webhook", q.hook.Name, "panic", p, "stack",
 				string(debug.Stack()))
 			q.err = apierrors.NewInternalError(fmt.Errorf("calling webhook %q panicked: %v", q.hook.Name, p))
 		}
-		v.counts.observe(q.hook, v.step, q.subject.a.Operation, time.Since(begun), q.err)
+		v.counts.observe(q.hook, v.step, q.subject.a.Operation, time.Since(start), q.err)
 	}()
 	q.response, q.err = q.hook.call(ctx, q.subject, false)
 }
 
 // warn passes on the warnings of a response, skipping those in said. It returns said with the new ones added.
-func warn(a *admission.Attributes, said []string, r *admissionv1.AdmissionResponse) []string {
+func warn(a *admission.Attributes, warned []string, r *admissionv1.AdmissionResponse) []string {
 	if r == nil || a.Warn == nil {
-		return said
+		return warned
 	}
 	for _, text := range r.Warnings {
-		if !slices.Contains(said, text) {
+		if !slices.Contains(warned, text) {
 			a.Warn(text)
-			said = append(said, text)
+			warned = append(warned, text)
 		}
 	}
-	return said
+	return warned
 }

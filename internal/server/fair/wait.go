@@ -63,12 +63,12 @@ func (q *Queue) wait(ctx context.Context, w *waiter) (Seats, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(deadline)/4)
 	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
 	select {
 	case <-w.ready:
 		return Seats{q, w.flow, w.got}, nil
-	case <-late.C:
+	case <-timeout.C:
 		return q.giveUp(w, &q.stats.Late, &Refusal{User: w.flow.user.name, Waited: patience})
 	case <-ctx.Done():
 		return q.giveUp(w, &q.stats.Gone, ctx.Err())

@@ -96,13 +96,13 @@ func (h *Handler) withDeadline(ctx context.Context, r *http.Request) (context.Co
 	limit := h.o.Timeout
 	if r.URL.RawQuery != "" {
 		if text := r.URL.Query().Get("timeout"); text != "" {
-			asked, err := time.ParseDuration(text)
+			requested, err := time.ParseDuration(text)
 			switch {
 			case err != nil:
 				return nil, nil,
 					apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
-			case asked > 0 && asked < limit:
-				limit = asked
+			case requested > 0 && requested < limit:
+				limit = requested
 			}
 		}
 	}

@@ -77,7 +77,7 @@ type exchange struct {
 	http.ResponseWriter
 	r     *http.Request
 	route request.Route
-	begun time.Time
+	start time.Time
 	// code is the answer's status, and written the length of its body so far, in bytes.
 	code    int
 	written int64
@@ -110,7 +110,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 //
 //go:noinline
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	return &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), begun: time.Now()}
+	return &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), start: time.Now()}
 }
 
 // finish ends a request: it ends its trace, logs and counts it. It answers a panic with a 500, which keeps the process
@@ -122,7 +122,7 @@ func (h *Handler) finish(x *exchange) {
 			x.code = http.StatusOK
 		}
 		x.spans.End(x.code, x.written)
-		took := time.Since(x.begun)
+		took := time.Since(x.start)
 		if h.o.Log.Enabled(x.r.Context(), slog.LevelDebug) {
 			h.o.Log.Debug("request", "method", x.r.Method, "uri", x.r.URL.RequestURI(), "code", x.code, "took", took)
 		}

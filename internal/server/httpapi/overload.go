@@ -160,10 +160,10 @@ func (h *Handler) delayRefusal(ctx context.Context) {
 	if h.delayedRefusals.Add(1) > maxDelayed {
 		return
 	}
-	late := time.NewTimer(minDelay + rand.N(2*minDelay))
-	defer late.Stop()
+	timer := time.NewTimer(minDelay + rand.N(2*minDelay))
+	defer timer.Stop()
 	select {
-	case <-late.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	}
 }

@@ -19,9 +19,9 @@ func listed(target *request.Route, r *http.Request) (limit int64, lists bool) {
 	q := r.URL.Query()
 	lists = true
 	if target.Verb == "watch" {
-		_, asked := q["sendInitialEvents"]
+		_, explicit := q["sendInitialEvents"]
 		revision := q.Get("resourceVersion")
-		lists = request.Flag(q, "sendInitialEvents") || !asked && (revision == "" || revision == "0")
+		lists = request.Flag(q, "sendInitialEvents") || !explicit && (revision == "" || revision == "0")
 	}
 	if q.Get("labelSelector") == "" && q.Get("fieldSelector") == "" {
 		limit, _ = strconv.ParseInt(q.Get("limit"), 10, 64) // an invalid number is refused later

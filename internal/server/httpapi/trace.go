@@ -34,7 +34,7 @@ func (h *Handler) trace(x *exchange, user *auth.User) *stage.Spans {
 	}
 	// The name contains neither name nor namespace, to bound the number of span names.
 	name := strings.TrimSpace(knownMethod(x.r.Method) + " " + x.route.Pattern())
-	return stage.Start(ctx, h.o.Tracer, name, x.begun, options...)
+	return stage.Start(ctx, h.o.Tracer, name, x.start, options...)
 }
 
 func mayTrace(user *auth.User) bool {

@@ -89,8 +89,8 @@ func wantsPretty(r *http.Request, route *request.Route) bool {
 		return false
 	}
 	if strings.Contains(r.URL.RawQuery, "pretty") {
-		if asked := r.URL.Query().Get("pretty"); asked != "" {
-			pretty, _ := strconv.ParseBool(asked)
+		if value := r.URL.Query().Get("pretty"); value != "" {
+			pretty, _ := strconv.ParseBool(value)
 			return pretty
 		}
 	}

@@ -219,8 +219,8 @@ func (m *Metrics) Watching(r *request.Route) (events prometheus.Counter, end fun
 func (m *Metrics) Handler() http.Handler { return m.handler }
 
 // Admitted records the duration of a step of admission, which is "admit" or "validate".
-func (m *Metrics) Admitted(step, operation string, begun time.Time, err error) {
-	m.admission.WithLabelValues(step, operation, strconv.FormatBool(err != nil)).Observe(time.Since(begun).Seconds())
+func (m *Metrics) Admitted(step, operation string, start time.Time, err error) {
+	m.admission.WithLabelValues(step, operation, strconv.FormatBool(err != nil)).Observe(time.Since(start).Seconds())
 }
 
 // requestLabels identify a series of requests. Clients cannot create labels: a request for an unknown

@@ -88,8 +88,8 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry)
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
-	if asked := r.URL.Query().Get("hash"); asked != "" {
-		if asked != e.hash {
+	if hash := r.URL.Query().Get("hash"); hash != "" {
+		if hash != e.hash {
 			http.Redirect(w, r, e.url(), http.StatusMovedPermanently)
 			return
 		}

@@ -60,7 +60,7 @@ func parseContinue(text string) (continueToken, error) {
 // expiredPage returns the 410 of a list whose snapshot was compacted. If the client was paging, it carries a
 // token that continues in the latest state.
 func expiredPage(err error, o *internalversion.ListOptions) error {
-	if _, gone := err.(*store.CompactedError); !gone || o.Continue == "" {
+	if _, compacted := err.(*store.CompactedError); !compacted || o.Continue == "" {
 		return err
 	}
 	expired := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")

@@ -14,7 +14,7 @@ type Events struct {
 	req     *request.Request
 	form    object.Form                // of events whose objects are not transformed
 	include metav1.IncludeObjectPolicy // of tables
-	begun   bool                       // whether a frame was made: only the first table has columns
+	started bool                       // whether a frame was made: only the first table has columns
 }
 
 // NewEvents returns the encoder of a watch. It fails if the request's options for tables are invalid.
@@ -29,8 +29,8 @@ func NewEvents(req *request.Request) (Events, error) {
 
 // Frame encodes an event as one of type t. Watches of the same form share the result: the caller does not change it.
 func (e *Events) Frame(event *object.Event, t watch.EventType) ([]byte, error) {
-	first := !e.begun
-	e.begun = true
+	first := !e.started
+	e.started = true
 	if e.req.Accept.As == "" {
 		return event.Frame(e.req.Codec(), t, e.form)
 	}
@@ -54,7 +54,7 @@ func (e *Events) Frame(event *object.Event, t watch.EventType) ([]byte, error) {
 // Bookmark encodes a bookmark: an empty object that carries a revision. endOfInitial marks the one that follows the
 // initial state (KEP-3157).
 func (e *Events) Bookmark(revision object.Revision, endOfInitial bool) ([]byte, error) {
-	e.begun = true
+	e.started = true
 	obj := e.req.Kind.New()
 	obj.SetResourceVersion(revision.String())
 	if endOfInitial {
@@ -78,7 +78,7 @@ func (e *Events) Bookmark(revision object.Revision, endOfInitial bool) ([]byte, 
 
 // Error encodes the error that ends the watch.
 func (e *Events) Error(s metav1.Status) ([]byte, error) {
-	e.begun = true
+	e.started = true
 	s.Kind, s.APIVersion = "Status", "v1"
 	data, err := kind.Marshal(e.req.Accept.Format(), &s)
 	if err != nil {

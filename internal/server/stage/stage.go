@@ -42,12 +42,12 @@ type Spans struct {
 	current Stage
 }
 
-// Start starts the span of a request and that of its first stage, Authenticate. Both began at begun.
-func Start(ctx context.Context, tracer trace.Tracer, name string, begun time.Time,
+// Start starts the span of a request and that of its first stage, Authenticate. Both began at start.
+func Start(ctx context.Context, tracer trace.Tracer, name string, start time.Time,
 	options ...trace.SpanStartOption) *Spans {
 	p := &Spans{tracer: tracer, current: Authenticate}
-	p.ctx, p.request = tracer.Start(ctx, name, append(options, trace.WithTimestamp(begun))...)
-	_, p.stage = tracer.Start(p.ctx, string(p.current), trace.WithTimestamp(begun))
+	p.ctx, p.request = tracer.Start(ctx, name, append(options, trace.WithTimestamp(start))...)
+	_, p.stage = tracer.Start(p.ctx, string(p.current), trace.WithTimestamp(start))
 	return p
 }
 

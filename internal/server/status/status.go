@@ -60,11 +60,11 @@ func Internal(err error) metav1.Status {
 // such as client-go, retry for some seconds. Kubernetes answers 500 without a hint; the reason of a full disk
 // is InternalError here, too.
 func unwritten(code int32, reason metav1.StatusReason, err error, until string) metav1.Status {
-	const again = 1 // second
+	const retryAfter = 1 // second
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason,
 		Message: err.Error() + "; nothing was written; reads go on, and writes will again when " + until,
-		Details: &metav1.StatusDetails{RetryAfterSeconds: again},
+		Details: &metav1.StatusDetails{RetryAfterSeconds: retryAfter},
 	}
 }
 

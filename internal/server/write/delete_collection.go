@@ -50,7 +50,7 @@ func (w *Writer) DeleteCollection(req *request.Request) (*request.Result, error)
 func (w *Writer) removeAll(req *request.Request, items []*object.Object, options *metav1.DeleteOptions) error {
 	var group errgroup.Group
 	requests := make([]request.Request, min(deleters, len(items)))
-	var taken atomic.Int64
+	var next atomic.Int64
 	var failed atomic.Bool
 	for i := range requests {
 		one := &requests[i]
@@ -58,7 +58,7 @@ func (w *Writer) removeAll(req *request.Request, items []*object.Object, options
 		one.Spans, one.Warnings = nil, nil
 		group.Go(func() error {
 			op := newRemoval(w, one, options)
-			for n := taken.Add(1); n <= int64(len(items)) && !failed.Load(); n = taken.Add(1) {
+			for n := next.Add(1); n <= int64(len(items)) && !failed.Load(); n = next.Add(1) {
 				err := context.Cause(req.Context())
 				if err == nil {
 					err = op.removeListed(items[n-1])

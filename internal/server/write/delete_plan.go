@@ -28,11 +28,11 @@ func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions, orphans b
 		grace = max(k.GracePeriod(obj, o.GracePeriodSeconds), 0)
 	}
 	if graceful && pending {
-		asked, left := o.GracePeriodSeconds, *obj.GetDeletionGracePeriodSeconds()
-		if asked == nil || *asked >= left { // the time only gets shorter, and nothing else changes meanwhile
+		requested, left := o.GracePeriodSeconds, *obj.GetDeletionGracePeriodSeconds()
+		if requested == nil || *requested >= left { // the time only gets shorter, and nothing else changes meanwhile
 			return deletePlan{unchanged: true, graceful: true}
 		}
-		if grace = *asked; grace < 0 {
+		if grace = *requested; grace < 0 {
 			grace = 1
 		}
 	}

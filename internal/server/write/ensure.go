@@ -57,16 +57,16 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 }
 
 // createInitial creates an object. It retains the UID if the object has one.
-func (op *operation) createInitial(key object.Key, asked kind.Object) error {
+func (op *operation) createInitial(key object.Key, initial kind.Object) error {
 	k, form := op.req.Kind, object.Form{APIVersion: op.req.Endpoint.APIVersion()}
-	body, err := kind.Marshal(form.Format, asked)
+	body, err := kind.Marshal(form.Format, initial)
 	if err != nil {
 		return err
 	}
 	if op.obj, _, err = k.DecodeRequest(form, body, true); err != nil {
 		return err
 	}
-	op.obj.SetUID(asked.GetUID())
+	op.obj.SetUID(initial.GetUID())
 	if op.obj.GetUID() == "" {
 		op.obj.SetUID(types.UID(uuid.NewString()))
 	}

@@ -140,13 +140,13 @@ func (op *operation) attributes() *admission.Attributes {
 
 // callPlugins calls Admit or Validate, which step names, of all plugins, and records how long they take.
 func (op *operation) callPlugins(step string, a *admission.Attributes) (err error) {
-	begun := time.Now()
+	start := time.Now()
 	if step == "admit" {
 		err = op.Admission.Admit(op.req.Context(), a)
 	} else {
 		err = op.Admission.Validate(op.req.Context(), a)
 	}
-	op.Observe(step, string(a.Operation), begun, err)
+	op.Observe(step, string(a.Operation), start, err)
 	return err
 }
 

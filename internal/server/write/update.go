@@ -80,20 +80,20 @@ func (op *operation) createByUpdate(obj kind.Object) (*request.Result, error) {
 func (op *operation) update(next func(current kind.Object) (kind.Object, error)) (*request.Result, error) {
 	for try := 0; ; try++ {
 		warnings := len(op.req.Warnings)
-		again, err := op.updateOnce(next)
+		retry, err := op.updateOnce(next)
 		switch {
 		case err == nil:
 			return &request.Result{Object: op.fresh, State: op.state}, nil
-		case !again || try >= writeTries:
+		case !retry || try >= writeTries:
 			return nil, err
 		}
 		op.req.Warnings = op.req.Warnings[:warnings]
 	}
 }
 
-// updateOnce takes a new state through the stages from patch to validate, and replaces the object with it. again
+// updateOnce takes a new state through the stages from patch to validate, and replaces the object with it. retry
 // reports whether the error is a conflict that a retry may resolve, or answer differently.
-func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (again bool, err error) {
+func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (retry bool, err error) {
 	req, k, key := op.req, op.req.Kind, op.req.Key()
 	current := op.Store.Get(key)
 	if current == nil {
@@ -155,8 +155,8 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (ag
 		if !errors.As(err, &conflict) {
 			return false, err
 		}
-		gone := conflict.Key == key && conflict.Actual == nil // a 404, not a conflict
-		return !named || gone, status.Changed(req.Resource(), req.Name)
+		deleted := conflict.Key == key && conflict.Actual == nil // a 404, not a conflict
+		return !named || deleted, status.Changed(req.Resource(), req.Name)
 	}
 	for _, w := range k.Warnings(obj, old, sub) {
 		req.Warn(w)

@@ -39,7 +39,7 @@ type Options struct {
 	// Select lists the objects that a deletecollection deletes.
 	Select func(*request.Request) (*request.Page, error)
 	// Observe records the duration of a step of admission, "admit" or "validate", of one operation.
-	Observe func(step, operation string, begun time.Time, err error)
+	Observe func(step, operation string, start time.Time, err error)
 	// Tasks is canceled when the server closes, which ends the creates that wait for initializers.
 	Tasks *tasks.Group
 	Log   *slog.Logger

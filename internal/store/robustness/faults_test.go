@@ -74,8 +74,8 @@ func swapResponses(h *robustness.History, random *rand.Rand) bool {
 func doubleEvent(h *robustness.History, random *rand.Rand) bool {
 	s, ok := pick(h, random, anyEvent)
 	w := &h.Watches[0]
-	again := robustness.Response{Events: []robustness.Event{*s.in(h)}}
-	w.Responses = slices.Insert(w.Responses, s.response+1, again)
+	duplicate := robustness.Response{Events: []robustness.Event{*s.in(h)}}
+	w.Responses = slices.Insert(w.Responses, s.response+1, duplicate)
 	return ok
 }
 
@@ -268,7 +268,7 @@ func wrongExpectation(h *robustness.History, random *rand.Rand) bool {
 	if w == nil {
 		return false
 	}
-	wrong := *w.Changes[0].Expect + 1
-	w.Changes[0].Expect = &wrong
+	revision := *w.Changes[0].Expect + 1
+	w.Changes[0].Expect = &revision
 	return true
 }

@@ -35,10 +35,10 @@ func guaranteesHoldForSlowWatchers(t *testing.T, l log.Log) {
 // ends while they are running.
 func guaranteesHoldAcrossReopening(t *testing.T, open Reopen) {
 	e := newEpisode(t)
-	for life := range uint64(4) {
-		s := start(t, newChaos(open(), e.seed+life), store.Options{})
+	for round := range uint64(4) {
+		s := start(t, newChaos(open(), e.seed+round), store.Options{})
 		e.stores = []*store.Store{s}
-		if life == 0 {
+		if round == 0 {
 			e.begin()
 		}
 		e.run(t, 4, 40, func() {

@@ -95,10 +95,10 @@ func (m *model) commit() {
 			continue
 		}
 		c := m.change(key, before[key].revision)
-		found, there := before[key]
+		found, exists := before[key]
 		changes = append(changes, c)
 		fails = fails || !holds(c.Expect, found)
-		if c.Unchanged || c.Object == nil && !there {
+		if c.Unchanged || c.Object == nil && !exists {
 			continue
 		}
 		revision = m.store.Current() + 1

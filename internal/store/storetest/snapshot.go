@@ -156,8 +156,8 @@ func historyIsBoundedByBytes(t *testing.T, start func(store.Options) *store.Stor
 		set(t, s, Key(fmt.Sprint(i%10)), fmt.Sprint(i))
 	}
 	oldest := s.Oldest()
-	if kept := s.Current() - oldest; oldest <= base || kept < 10 || kept > 100 {
-		t.Errorf("the history has %d of 500 commits, want 10 to 100", kept)
+	if retained := s.Current() - oldest; oldest <= base || retained < 10 || retained > 100 {
+		t.Errorf("the history has %d of 500 commits, want 10 to 100", retained)
 	}
 	var compacted *store.CompactedError
 	if _, err := s.Snapshot(t.Context(), store.Exactly(oldest-1)); !errors.As(err, &compacted) ||

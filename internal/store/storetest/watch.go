@@ -180,7 +180,7 @@ func eventsHaveBothStates(t *testing.T, start func(store.Options) *store.Store) 
 	base := s.Current()
 	set(t, s, Key("a"), "1")
 	set(t, s, Key("a"), "2")
-	gone := commit(t, s, Delete(Key("a"), store.Anything()))
+	deletion := commit(t, s, Delete(Key("a"), store.Anything()))
 	set(t, s, Key("a"), "3")
 	events, err := watch(t, s, all, base).Take(10)
 	if err != nil {
@@ -193,10 +193,10 @@ func eventsHaveBothStates(t *testing.T, start func(store.Options) *store.Store) 
 	if want := "[ADDED >1 MODIFIED 1>2 DELETED 2>2 ADDED >3]"; fmt.Sprint(got) != want {
 		t.Fatalf("got events %v, want %s", got, want)
 	}
-	if e := events[2]; e.Object.Revision != gone || e.Previous.Revision != base+2 {
+	if e := events[2]; e.Object.Revision != deletion || e.Previous.Revision != base+2 {
 		t.Errorf("the deletion has revision %d and previous revision %d, want %d and %d", e.Object.Revision,
 			e.Previous.Revision,
-			gone, base+2)
+			deletion, base+2)
 	}
 }
 
@@ -255,9 +255,9 @@ func deletionEventShowsGivenState(t *testing.T, start func(store.Options) *store
 	}
 	both := Put(Key("c"), "1", store.Absent())
 	both.Last = NewObject(Key("c"), "2")
-	for _, wrong := range []store.Change{both, {Key: Key("c"), Last: NewObject(Key("d"), "1")}} {
-		if _, err := s.Commit(t.Context(), wrong); err == nil {
-			t.Errorf("the invalid change %+v was accepted", wrong)
+	for _, invalid := range []store.Change{both, {Key: Key("c"), Last: NewObject(Key("d"), "1")}} {
+		if _, err := s.Commit(t.Context(), invalid); err == nil {
+			t.Errorf("the invalid change %+v was accepted", invalid)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func unrelatedEventsDoNotMakeWatchSlow(t *testing.T, start func(store.Options) *
 func closeEndsWatchesAndRejectsCalls(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
-	w, kept := watch(t, s, all, base), snapshot(t, s, store.Latest())
+	w, snap := watch(t, s, all, base), snapshot(t, s, store.Latest())
 	wait := w.Changed()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -62,14 +62,14 @@ func closeEndsWatchesAndRejectsCalls(t *testing.T, start func(store.Options) *st
 	<-wait
 	_, take := w.Take(1)
 	_, commit := s.Commit(t.Context(), Put(Key("a"), "2", store.Anything()))
-	_, again := s.Watch(all, base)
+	_, rewatch := s.Watch(all, base)
 	_, later := s.Snapshot(t.Context(), store.AtLeast(base))
-	for name, err := range map[string]error{"take": take, "commit": commit, "watch": again, "snapshot": later} {
+	for name, err := range map[string]error{"take": take, "commit": commit, "watch": rewatch, "snapshot": later} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s after Close: got %v, want ErrClosed", name, err)
 		}
 	}
-	if Value(kept.Get(Key("a"))) != "1" {
+	if Value(snap.Get(Key("a"))) != "1" {
 		t.Error("a snapshot cannot be read after Close")
 	}
 }

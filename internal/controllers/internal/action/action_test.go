@@ -177,19 +177,19 @@ func TestSlowAnswersAreRequestedAgain(t *testing.T) {
 	t.Parallel()
 	withServer(t, func(w *fixture) {
 		for _, c := range []struct {
-			slow, asked int
-			fails       bool
+			slow, requests int
+			fails          bool
 		}{{0, 1, false}, {1, 2, false}, {2, 3, false}, {3, 3, true}} {
-			asked := 0
+			requests := 0
 			err := action.RetryIfSlow(func() error {
-				if asked++; asked <= c.slow {
+				if requests++; requests <= c.slow {
 					time.Sleep(3 * time.Second)
 				}
 				return nil
 			})
-			if asked != c.asked || (err != nil) != c.fails {
-				w.Errorf("%d slow answers: got %d requests, error %v; want %d, an error: %t", c.slow, asked, err,
-					c.asked, c.fails)
+			if requests != c.requests || (err != nil) != c.fails {
+				w.Errorf("%d slow answers: got %d requests, error %v; want %d, an error: %t", c.slow, requests, err,
+					c.requests, c.fails)
 			}
 		}
 		failed := errors.New("refused")
@@ -247,11 +247,11 @@ func TestDeleteRequiresObservedUID(t *testing.T) {
 		if err := remove(w.one, true); err != nil {
 			t.Errorf("deleted object: got error %v", err)
 		}
-		again := w.create(w.object("one", w.owner))
+		recreated := w.create(w.object("one", w.owner))
 		if err := remove(w.one, false); err != nil {
 			t.Errorf("new object of the same name: got error %v", err)
 		}
-		if _, err := w.configs.Get(w.Context(), "default", again.Name); err != nil {
+		if _, err := w.configs.Get(w.Context(), "default", recreated.Name); err != nil {
 			t.Errorf("new object of the same name: got error %v", err)
 		}
 	})

@@ -35,29 +35,29 @@ func TestPreconditionsAreCheckedAgainAfterSlowWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		slow           int // index of the write that is slow
-		behind         int // number of the check that fails
-		asked, written int32
+		staleAt        int // number of the check that fails
+		checks, writes int32
 	}{
-		{slow: -1, behind: -1, asked: 1, written: 8},
-		{slow: 0, behind: -1, asked: 2, written: 8},
-		{slow: 0, behind: 2, asked: 2, written: 1},
-		{slow: 2, behind: 2, asked: 2, written: 3}, // both actions of the second batch have run
-		{slow: 6, behind: 2, asked: 2, written: 7}, // the third batch, of four, does not contain the last action
-		{slow: -1, behind: 1, asked: 1, written: 0},
+		{slow: -1, staleAt: -1, checks: 1, writes: 8},
+		{slow: 0, staleAt: -1, checks: 2, writes: 8},
+		{slow: 0, staleAt: 2, checks: 2, writes: 1},
+		{slow: 2, staleAt: 2, checks: 2, writes: 3}, // both actions of the second batch have run
+		{slow: 6, staleAt: 2, checks: 2, writes: 7}, // the third batch, of four, does not contain the last action
+		{slow: -1, staleAt: 1, checks: 1, writes: 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var asked, written atomic.Int32
+			var checks, writes atomic.Int32
 			write := func(n int) action.Action {
 				return stepFunc(func() error {
 					if n == c.slow {
 						time.Sleep(3 * time.Second)
 					}
-					written.Add(1)
+					writes.Add(1)
 					return nil
 				})
 			}
-			ask := stepFunc(func() error {
-				if int(asked.Add(1)) == c.behind {
+			check := stepFunc(func() error {
+				if int(checks.Add(1)) == c.staleAt {
 					return action.ErrStaleCache
 				}
 				return nil
@@ -68,10 +68,10 @@ func TestPreconditionsAreCheckedAgainAfterSlowWrite(t *testing.T) {
 			}
 			executor := &action.Executor{}
 			_, err := executor.Do(t.Context(),
-				action.Guard{Preconditions: []action.Precondition{ask}, Then: []action.Action{together, write(7)}})
-			if errors.Is(err, action.ErrStaleCache) != (c.behind > 0) || asked.Load() != c.asked ||
-				written.Load() != c.written {
-				t.Errorf("%+v: got %d checks, %d writes, error %v", c, asked.Load(), written.Load(), err)
+				action.Guard{Preconditions: []action.Precondition{check}, Then: []action.Action{together, write(7)}})
+			if errors.Is(err, action.ErrStaleCache) != (c.staleAt > 0) || checks.Load() != c.checks ||
+				writes.Load() != c.writes {
+				t.Errorf("%+v: got %d checks, %d writes, error %v", c, checks.Load(), writes.Load(), err)
 			}
 		})
 	}
@@ -82,29 +82,29 @@ func TestPreconditionsHoldTogether(t *testing.T) {
 	t.Parallel()
 	for _, changes := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			asked, slow, written := 0, 0, 0
+			checks, slowChecks, writes := 0, 0, 0
 			first := stepFunc(func() error {
-				if asked++; asked > 1 && changes {
+				if checks++; checks > 1 && changes {
 					return action.ErrStaleCache
 				}
 				return nil
 			})
 			second := stepFunc(func() error {
-				if slow++; slow == 1 {
+				if slowChecks++; slowChecks == 1 {
 					time.Sleep(30 * time.Second)
 				}
 				return nil
 			})
 			write := stepFunc(func() error {
-				written++
+				writes++
 				return nil
 			})
 			executor := &action.Executor{}
 			_, err := executor.Do(t.Context(),
 				action.Guard{Preconditions: []action.Precondition{first, second}, Then: []action.Action{write}})
-			if errors.Is(err, action.ErrStaleCache) != changes || asked != 2 || (written == 0) != changes {
-				t.Errorf("changed meanwhile (%t): got %d checks, %d writes, error %v; want 2 checks", changes, asked,
-					written, err)
+			if errors.Is(err, action.ErrStaleCache) != changes || checks != 2 || (writes == 0) != changes {
+				t.Errorf("changed meanwhile (%t): got %d checks, %d writes, error %v; want 2 checks", changes, checks,
+					writes, err)
 			}
 		})
 	}
@@ -139,17 +139,17 @@ func TestNestedPreconditionsAreNotRetriedTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		written := 0
+		writes := 0
 		_, err = (&action.Executor{Client: c}).Do(t.Context(), action.Guard{
 			Preconditions: []action.Precondition{action.Unchanged[*corev1.ConfigMap]{Resource: configs,
 				Objects: []*corev1.ConfigMap{made}}},
 			Then: []action.Action{stepFunc(func() error {
-				written++
+				writes++
 				return nil
 			})},
 		})
-		if asked := way.requests.Load(); err != nil || written != 1 || asked != 3 {
-			t.Errorf("got %d requests, %d writes, error %v; want 3, 1 and none", asked, written, err)
+		if requests := way.requests.Load(); err != nil || writes != 1 || requests != 3 {
+			t.Errorf("got %d requests, %d writes, error %v; want 3, 1 and none", requests, writes, err)
 		}
 	}, trial.Alone())
 }
@@ -160,31 +160,31 @@ func TestEventIsRecordedIfNextActionFails(t *testing.T) {
 	t.Parallel()
 	var executor *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		asked, written := 0, 0
-		ask := stepFunc(func() error {
-			if asked++; asked > 1 {
+		checks, writes := 0, 0
+		check := stepFunc(func() error {
+			if checks++; checks > 1 {
 				return action.ErrStaleCache
 			}
 			return nil
 		})
 		write := stepFunc(func() error {
-			written++
+			writes++
 			time.Sleep(3 * time.Second)
 			return nil
 		})
 		about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "a"}}
 		_, err := executor.Do(t.Context(), action.Guard{
-			Preconditions: []action.Precondition{ask},
+			Preconditions: []action.Precondition{check},
 			Then: []action.Action{write, action.Event{Object: about, Reason: "Written", Message: "it was"},
 				write},
 		})
 		synctest.Wait()
 		events, listed := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
-		if !errors.Is(err, action.ErrStaleCache) || written != 1 || asked != 2 || listed != nil ||
+		if !errors.Is(err, action.ErrStaleCache) || writes != 1 || checks != 2 || listed != nil ||
 			len(events.Items) != 1 {
 			t.Errorf("got error %v, %d checks, %d writes, events %v (%v); want ErrStaleCache, 2, 1 and one event", err,
-				asked,
-				written, events.Items, listed)
+				checks,
+				writes, events.Items, listed)
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		executor = action.NewExecutor(m, "test")

@@ -65,14 +65,14 @@ func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 	var executor *action.Executor
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
-		there := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "there", Namespace: "default"}}
-		there.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
-		gone := there.DeepCopy()
-		there, err := pods.Create(t.Context(), there, metav1.CreateOptions{})
+		existing := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "there", Namespace: "default"}}
+		existing.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+		missing := existing.DeepCopy()
+		existing, err := pods.Create(t.Context(), existing, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		gone.Name, gone.UID, gone.ResourceVersion = "gone", "gone", "1"
+		missing.Name, missing.UID, missing.ResourceVersion = "gone", "gone", "1"
 		of := func(pod *corev1.Pod) []action.Action {
 			in := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 			return []action.Action{
@@ -82,10 +82,10 @@ func TestStatusUpdateOfMissingObjectStopsActions(t *testing.T) {
 				action.Event{Object: pod, Reason: "Followed", Message: "the next action"},
 			}
 		}
-		if result, err := executor.Do(t.Context(), of(gone)...); err != nil || result.RequeueAfter > 0 {
+		if result, err := executor.Do(t.Context(), of(missing)...); err != nil || result.RequeueAfter > 0 {
 			t.Errorf("deleted object: got %v, %v; want no requeue and no error", result, err)
 		}
-		if result, err := executor.Do(t.Context(), of(there)...); err != nil || result.RequeueAfter == 0 {
+		if result, err := executor.Do(t.Context(), of(existing)...); err != nil || result.RequeueAfter == 0 {
 			t.Errorf("existing object: got %v, %v; want a requeue and no error", result, err)
 		}
 		synctest.Wait()

@@ -40,8 +40,8 @@ func validateConditions(conditions []admissionv1.MatchCondition, before []string
 			errs = append(errs, field.Required(at.Child("name"), ""))
 			continue
 		}
-		for _, wrong := range validation.IsQualifiedName(c.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), c.Name, wrong))
+		for _, problem := range validation.IsQualifiedName(c.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), c.Name, problem))
 		}
 		if names[c.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))

@@ -169,8 +169,8 @@ func validateReviews(versions []string, a allowances, path *field.Path) (errs fi
 			errs = append(errs, field.Invalid(path.Index(i), v, "duplicate version"))
 			continue
 		}
-		for _, wrong := range validation.IsDNS1035Label(v) {
-			errs = append(errs, field.Invalid(path.Index(i), v, wrong))
+		for _, problem := range validation.IsDNS1035Label(v) {
+			errs = append(errs, field.Invalid(path.Index(i), v, problem))
 		}
 	}
 	if !a.reviews && !slices.ContainsFunc(versions, isKnown) {

@@ -119,40 +119,40 @@ func bundleParses(c *apiextensionsv1.CustomResourceConversion) bool {
 // accepted name is retained; the condition reports the last taken name.
 func acceptNames(crd *definition,
 	taken Taken) (apiextensionsv1.CustomResourceDefinitionNames, apiextensionsv1.CustomResourceDefinitionCondition) {
-	asked, had := crd.Spec.Names, crd.Status.AcceptedNames
-	accepted := *had.DeepCopy()
-	accepted.Categories = slices.Clone(asked.Categories)
+	requested, current := crd.Spec.Names, crd.Status.AcceptedNames
+	accepted := *current.DeepCopy()
+	accepted.Categories = slices.Clone(requested.Categories)
 	result := condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue, "NoConflicts",
 		"no conflicts found")
 	refuse := func(reason string, err error) {
 		result = condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, reason, err.Error())
 	}
-	take := func(in NameScope, reason, asked, had string) string {
-		if asked != had && taken(in, asked) {
-			refuse(reason, inUse(asked))
-			return had
+	choose := func(in NameScope, reason, requested, current string) string {
+		if requested != current && taken(in, requested) {
+			refuse(reason, inUse(requested))
+			return current
 		}
-		return asked
+		return requested
 	}
-	accepted.Plural = take(ResourceNames, "PluralConflict", asked.Plural, had.Plural)
-	accepted.Singular = take(ResourceNames, "SingularConflict", asked.Singular, had.Singular)
-	if err := shortNamesTaken(asked.ShortNames, had.ShortNames, taken); err != nil {
+	accepted.Plural = choose(ResourceNames, "PluralConflict", requested.Plural, current.Plural)
+	accepted.Singular = choose(ResourceNames, "SingularConflict", requested.Singular, current.Singular)
+	if err := shortNamesTaken(requested.ShortNames, current.ShortNames, taken); err != nil {
 		refuse("ShortNamesConflict", err)
 	} else {
-		accepted.ShortNames = slices.Clone(asked.ShortNames)
+		accepted.ShortNames = slices.Clone(requested.ShortNames)
 	}
-	accepted.Kind = take(KindNames, "KindConflict", asked.Kind, had.Kind)
-	accepted.ListKind = take(KindNames, "ListKindConflict", asked.ListKind, had.ListKind)
+	accepted.Kind = choose(KindNames, "KindConflict", requested.Kind, current.Kind)
+	accepted.ListKind = choose(KindNames, "ListKindConflict", requested.ListKind, current.ListKind)
 	return accepted, result
 }
 
 func inUse(name string) error { return fmt.Errorf("%q is already in use", name) }
 
 // shortNamesTaken returns an error for the requested short names that another kind has.
-func shortNamesTaken(asked, had []string, taken Taken) error {
+func shortNamesTaken(requested, current []string, taken Taken) error {
 	var errs []error
-	for _, name := range asked {
-		if !slices.Contains(had, name) && taken(ResourceNames, name) {
+	for _, name := range requested {
+		if !slices.Contains(current, name) && taken(ResourceNames, name) {
 			errs = append(errs, inUse(name))
 		}
 	}

@@ -129,11 +129,11 @@ func validateStatefulTemplate(spec, old *appsv1.StatefulSetSpec, path *field.Pat
 		return append(errs, podspec.ValidateTemplate(withIdentity(spec), nil, path.Child("template"))...)
 	}
 	was := withIdentity(old)
-	wrong := podspec.ValidateTemplate(withIdentity(spec), was, path.Child("template"))
-	if len(wrong) > 0 && len(podspec.ValidateTemplate(was, was, path)) > 0 {
+	templateErrs := podspec.ValidateTemplate(withIdentity(spec), was, path.Child("template"))
+	if len(templateErrs) > 0 && len(podspec.ValidateTemplate(was, was, path)) > 0 {
 		return errs // the template was stored under weaker rules: the set may still be scaled
 	}
-	return append(errs, wrong...)
+	return append(errs, templateErrs...)
 }
 
 func withIdentity(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {

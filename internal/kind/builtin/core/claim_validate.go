@@ -111,8 +111,8 @@ func validateClaimStatus(s *corev1.PersistentVolumeClaimStatus) (errs field.Erro
 	}
 	allocated := path.Child("allocatedResources")
 	for _, name := range fieldcheck.SortedKeys(s.AllocatedResources) {
-		if wrong := validateClaimResource(name, allocated); len(wrong) > 0 {
-			errs = append(errs, wrong...)
+		if resourceErrs := validateClaimResource(name, allocated); len(resourceErrs) > 0 {
+			errs = append(errs, resourceErrs...)
 			continue
 		}
 		errs = append(errs, validateAmount(s.AllocatedResources, name, allocated)...)

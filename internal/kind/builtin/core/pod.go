@@ -79,11 +79,11 @@ func podFields(pod *corev1.Pod) map[string]string {
 
 // podGracePeriod returns the grace period of the request or of the spec. For a pod without a node, and for
 // one that has ended, it returns 0.
-func podGracePeriod(pod *corev1.Pod, asked *int64) int64 {
+func podGracePeriod(pod *corev1.Pod, requested *int64) int64 {
 	var seconds int64
 	switch {
-	case asked != nil:
-		seconds = *asked
+	case requested != nil:
+		seconds = *requested
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
 		seconds = *pod.Spec.TerminationGracePeriodSeconds
 	}

@@ -106,10 +106,10 @@ func TestGracePeriodOfPods(t *testing.T) {
 	t.Parallel()
 	running := func(p *corev1.Pod) { p.Spec.NodeName = "n" }
 	for _, r := range []struct {
-		rule   string
-		change func(*corev1.Pod)
-		asked  *int64
-		want   int64
+		rule      string
+		change    func(*corev1.Pod)
+		requested *int64
+		want      int64
 	}{
 		{"without a node", func(*corev1.Pod) {}, nil, 0},
 		{"its own", running, nil, 30},
@@ -120,7 +120,7 @@ func TestGracePeriodOfPods(t *testing.T) {
 	} {
 		pod := newPod(t, ``)
 		r.change(pod)
-		if got := podGracePeriod(pod, r.asked); got != r.want {
+		if got := podGracePeriod(pod, r.requested); got != r.want {
 			t.Errorf("%s: %d seconds, want %d", r.rule, got, r.want)
 		}
 	}

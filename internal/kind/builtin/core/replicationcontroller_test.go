@@ -124,15 +124,15 @@ func TestTemplateValidationAndWarnings(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(1 << 20)
 	for _, c := range []struct {
-		kind        kind.Kind
-		path, wrong string
+		kind          kind.Kind
+		path, invalid string
 	}{
 		{podTemplateKind(cache), "template",
 			`template: {spec: {terminationGracePeriodSeconds: -1, containers: [{name: c, image: ""}]}}`},
 		{replicationControllerKind(cache), "spec.template",
 			`spec: {template: {spec: {terminationGracePeriodSeconds: -1, containers: [{name: c, image: ""}]}}}`},
 	} {
-		obj := templated(t, c.kind, c.wrong)
+		obj := templated(t, c.kind, c.invalid)
 		c.kind.Prepare(obj, nil, "")
 		want := c.path + ".spec.containers[0].image: Required value"
 		if errs := c.kind.Validate(t.Context(), obj, nil, ""); len(errs) != 1 || errs[0].Error() != want {

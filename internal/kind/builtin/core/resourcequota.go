@@ -70,16 +70,16 @@ func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
 	// quotas accept these without the prefix too
 	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 	for _, name := range append(bare, corev1.ResourceStorage, corev1.ResourceEphemeralStorage) {
-		asked := "requests." + name
-		request, ok := q.Spec.Hard[asked]
+		requestsName := "requests." + name
+		request, ok := q.Spec.Hard[requestsName]
 		if !ok && slices.Contains(bare, name) {
-			asked = name
-			request, ok = q.Spec.Hard[asked]
+			requestsName = name
+			request, ok = q.Spec.Hard[requestsName]
 		}
 		limited := "limits." + name
 		if limit, both := q.Spec.Hard[limited]; ok && both && request.Cmp(limit) > 0 {
 			warnings = append(warnings, fmt.Sprintf("ResourceQuota %s (%s) should be less than %s (%s)",
-				asked, request.String(), limited, limit.String()))
+				requestsName, request.String(), limited, limit.String()))
 		}
 	}
 	return warnings

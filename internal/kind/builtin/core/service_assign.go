@@ -201,10 +201,10 @@ func askedNodePort(ports []corev1.ServicePort, number int32) int32 {
 
 // takePort claims the node port that the client requests. again allows two entries of the service to have the
 // same one.
-func (a *assignment) takePort(port int32, again bool) error {
+func (a *assignment) takePort(port int32, shared bool) error {
 	c := portClaim(port)
 	switch {
-	case a.owned[c] || again && a.chosen[c]:
+	case a.owned[c] || shared && a.chosen[c]:
 		a.chosen[c] = true
 		return nil
 	case port < firstNodePort || port > lastNodePort:
@@ -227,10 +227,10 @@ func (a *assignment) anyPort() int32 {
 
 func (a *assignment) healthCheckPort() field.ErrorList {
 	spec, path := &a.service.Spec, field.NewPath("spec", "healthCheckNodePort")
-	if asked := spec.HealthCheckNodePort; asked != 0 {
-		if err := a.takePort(asked, false); err != nil {
+	if port := spec.HealthCheckNodePort; port != 0 {
+		if err := a.takePort(port, false); err != nil {
 			return field.ErrorList{field.InternalError(path,
-				fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", asked, err))}
+				fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", port, err))}
 		}
 		return nil
 	}

@@ -65,13 +65,13 @@ func (p *plane) mustPut(name, body string, old *corev1.Service) *corev1.Service 
 func TestAddressesAreUnique(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	var kept []string
+	var addresses []string
 	for n := range staticAddresses {
-		kept = append(kept, addressAt(n))
+		addresses = append(addresses, addressAt(n))
 	}
 	for i := range addressCount {
 		s := p.mustPut(fmt.Sprint("s", i), spec(port), nil)
-		if i < addressCount-staticAddresses && slices.Contains(kept, s.Spec.ClusterIP) {
+		if i < addressCount-staticAddresses && slices.Contains(addresses, s.Spec.ClusterIP) {
 			t.Errorf("%s was assigned automatically before the others were used up", s.Spec.ClusterIP)
 		}
 	}
@@ -169,8 +169,8 @@ func TestUpdatesRetainAssignedValues(t *testing.T) {
 	} {
 		p := newPlane(t)
 		first := p.mustPut("s", body, nil)
-		again := p.mustPut("s", body, first)
-		if diff := cmp.Diff(first.Spec, again.Spec); diff != "" {
+		updated := p.mustPut("s", body, first)
+		if diff := cmp.Diff(first.Spec, updated.Spec); diff != "" {
 			t.Errorf("%s: an update changed (-first +again):\n%s", body, diff)
 		}
 	}
@@ -180,11 +180,12 @@ func TestUpdatesRetainAssignedValues(t *testing.T) {
 func TestProtocolsOfOnePortShareANodePort(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
-	for name, asked := range map[string]string{"chosen": "", "asked": `,"nodePort":30053`} {
+	for name, nodePort := range map[string]string{"chosen": "", "asked": `,"nodePort":30053`} {
 		s := p.mustPut(name,
-			spec(`"type":"NodePort","ports":[{"name":"a","port":53},{"name":"b","port":53,"protocol":"UDP"`+asked+`}]`),
+			spec(`"type":"NodePort","ports":[{"name":"a","port":53},{"name":"b","port":53,"protocol":"UDP"`+nodePort+
+				`}]`),
 			nil)
-		if got := s.Spec.Ports; got[0].NodePort == 0 || got[0].NodePort != got[1].NodePort || asked != "" &&
+		if got := s.Spec.Ports; got[0].NodePort == 0 || got[0].NodePort != got[1].NodePort || nodePort != "" &&
 			got[0].NodePort != 30053 {
 			t.Errorf("%s: ports %v, want one node port for both", name, got)
 		}

@@ -62,13 +62,13 @@ func TestCommitsShareSyncAndAreVisibleAfterIt(t *testing.T) {
 		}
 		crashed := fs.crash(0)
 		closed(t, s)
-		again, _ := started(t, crashed)
+		restarted, _ := started(t, crashed)
 		for i := range writers {
-			if value(again, fmt.Sprint(i)) != "1" {
+			if value(restarted, fmt.Sprint(i)) != "1" {
 				t.Errorf("after a crash, the commit of writer %d is missing", i)
 			}
 		}
-		closed(t, again)
+		closed(t, restarted)
 	})
 }
 

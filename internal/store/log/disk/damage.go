@@ -80,7 +80,7 @@ func (d *directory) nameDamage(err error) error {
 	}
 	if what == "" {
 		what = "is damaged"
-		if _, gone := d.options.FS.Stat(path.Join(d.path, name)); errors.Is(gone, fs.ErrNotExist) {
+		if _, statErr := d.options.FS.Stat(path.Join(d.path, name)); errors.Is(statErr, fs.ErrNotExist) {
 			what = "is missing"
 		}
 	}

@@ -93,8 +93,8 @@ func removeLastCommits(t *testing.T, dir string) (file string, whole []byte) {
 // that revisions start above all acknowledged ones.
 func checkAcceptedLoss(t *testing.T, dir string, lost *disk.LostError) {
 	t.Helper()
-	var said strings.Builder
-	s, _ := opened(t, dir, disk.Options{AcceptLoss: true, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	var logged strings.Builder
+	s, _ := opened(t, dir, disk.Options{AcceptLoss: true, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	if value(s, "a") != "1" || value(s, "b") != "" || s.Current() <= lost.Acknowledged {
 		t.Errorf("a is %q, b is %q, at revision %d", value(s, "a"), value(s, "b"), s.Current())
 	}
@@ -105,8 +105,8 @@ func checkAcceptedLoss(t *testing.T, dir string, lost *disk.LostError) {
 	put(t, s, "a", "2")
 	last := s.Current()
 	closed(t, s)
-	if n := strings.Count(said.String(), "continuing without acknowledged commits"); n != 1 {
-		t.Errorf("the loss is logged %d times:\n%s", n, &said)
+	if n := strings.Count(logged.String(), "continuing without acknowledged commits"); n != 1 {
+		t.Errorf("the loss is logged %d times:\n%s", n, &logged)
 	}
 	s, _ = opened(t, dir, disk.Options{})
 	if value(s, "a") != "2" || s.Current() != last {

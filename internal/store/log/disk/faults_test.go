@@ -68,11 +68,11 @@ func (a account) checkAfterCrash(t *testing.T, fs *vfs.MemFS) error {
 	if err := next.commit(t.Context(), s); err != nil {
 		return fmt.Errorf("the first commit after the crash: %w; closing: %w", err, s.Close())
 	}
-	again := fs.CrashClone(vfs.CrashCloneCfg{})
+	clone := fs.CrashClone(vfs.CrashCloneCfg{})
 	if err := s.Close(); err != nil {
 		return err
 	}
-	if s, err = reopened(t.Context(), again); err != nil {
+	if s, err = reopened(t.Context(), clone); err != nil {
 		return fmt.Errorf("after a second crash: %w", err)
 	}
 	if err := next.account().check(t.Context(), s); err != nil {

@@ -44,7 +44,7 @@ func newLedger(seed uint64) *ledger {
 func (l *ledger) changes() (changes []store.Change) {
 	for _, i := range l.random.Perm(12)[:1+l.random.IntN(3)] {
 		key := storetest.Key(fmt.Sprint("key-", i))
-		if _, there := l.state[key]; there && l.random.IntN(4) == 0 {
+		if _, found := l.state[key]; found && l.random.IntN(4) == 0 {
 			changes = append(changes, storetest.Delete(key, store.Anything()))
 			continue
 		}

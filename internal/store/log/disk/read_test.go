@@ -36,11 +36,11 @@ func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]stri
 			put(t, s, name, value)
 			want[name] = value
 		}
-		gone := fmt.Sprintf("object-%03d", 80*round)
-		if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(gone), store.Anything())); err != nil {
+		missing := fmt.Sprintf("object-%03d", 80*round)
+		if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(missing), store.Anything())); err != nil {
 			t.Fatal(err)
 		}
-		delete(want, gone)
+		delete(want, missing)
 		commits += 101
 		closed(t, s)
 	}
@@ -138,11 +138,11 @@ func killed(t *testing.T, dir string, want map[string]string) string {
 	return crashedAfter(t, dir, store.Options{HistoryAge: 1, HistoryBytes: 1}, func(t *testing.T, s *store.Store) {
 		for i := range 260 {
 			name := fmt.Sprintf("object-%03d", i)
-			switch _, there := want[name]; {
+			switch _, found := want[name]; {
 			case i%3 == 0 && name != "object-075":
 				want[name] = fmt.Sprint("replaced by ", i)
 				put(t, s, name, want[name])
-			case i%3 == 1 && there:
+			case i%3 == 1 && found:
 				if _, err := s.Commit(t.Context(),
 					storetest.Delete(storetest.Key(name), store.Anything())); err != nil {
 					t.Fatal(err)

@@ -130,11 +130,11 @@ func TestFullDiskRejectsWritesUntilSpaceIsFree(t *testing.T) {
 		put(t, s, "b", "1")
 		crashed := fs.crash(0)
 		closed(t, s)
-		again, _ := started(t, crashed)
-		if value(again, "a") != "2" || value(again, "b") != "1" {
-			t.Errorf("after a crash there is %q and %q", value(again, "a"), value(again, "b"))
+		restarted, _ := started(t, crashed)
+		if value(restarted, "a") != "2" || value(restarted, "b") != "1" {
+			t.Errorf("after a crash there is %q and %q", value(restarted, "a"), value(restarted, "b"))
 		}
-		closed(t, again)
+		closed(t, restarted)
 	})
 }
 
@@ -169,11 +169,11 @@ func TestMovedFolderIsDetected(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		put(t, s, "back", "1")
 		closed(t, s)
-		again, _ := opened(t, dir, disk.Options{})
-		if value(again, last) != big || value(again, "back") != "1" {
+		reopened, _ := opened(t, dir, disk.Options{})
+		if value(reopened, last) != big || value(reopened, "back") != "1" {
 			t.Errorf("%s or what was written after it is missing", last)
 		}
-		closed(t, again)
+		closed(t, reopened)
 	})
 }
 
@@ -205,11 +205,11 @@ func TestFailedSyncIsNotVisibleLater(t *testing.T) {
 			t.Errorf("the failed write is visible: %q", value(s, "a"))
 		}
 		closed(t, s)
-		again, _ := started(t, crashed)
-		if value(again, "a") != "1" || value(again, "b") != "1" {
-			t.Errorf("after a crash there is %q and %q", value(again, "a"), value(again, "b"))
+		restarted, _ := started(t, crashed)
+		if value(restarted, "a") != "1" || value(restarted, "b") != "1" {
+			t.Errorf("after a crash there is %q and %q", value(restarted, "a"), value(restarted, "b"))
 		}
-		closed(t, again)
+		closed(t, restarted)
 	})
 }
 

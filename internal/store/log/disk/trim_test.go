@@ -100,12 +100,12 @@ func damageEntry(t *testing.T, dir string) {
 func staysDeleted(t *testing.T, dir string, options disk.Options) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		for life := range 2 {
+		for restart := range 2 {
 			s, err := store.New(t.Context(), open(t, dir, options), store.Options{HistoryBytes: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if life == 0 {
+			if restart == 0 {
 				if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key("a"), store.Anything())); err != nil {
 					t.Fatal(err)
 				}
