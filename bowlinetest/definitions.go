@@ -58,9 +58,9 @@ func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	if err != nil {
 		t.Fatalf("creating the definition %s: %v", d.GetName(), err)
 	}
-	where, err := p.resources.find(context.Background(), p.client.REST(), d.GroupVersionKind())
+	target, err := p.resources.find(context.Background(), p.client.REST(), d.GroupVersionKind())
 	if err == nil {
-		d, err = client.Of[*unstructured.Unstructured](p.client, where.GroupVersionResource).Get(context.Background(),
+		d, err = client.Of[*unstructured.Unstructured](p.client, target.GroupVersionResource).Get(context.Background(),
 			"", d.GetName())
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 		"metadata": {"name": "ships.example.com"}, "spec": {"group": "example.com"}}`)}}
 	for name, test := range map[string]struct {
 		options []bowlinetest.Option
-		said    string
+		want    string
 	}{
 		"no file":       {[]bowlinetest.Option{bowlinetest.CRDs("testdata/none.yaml")}, "testdata/none.yaml"},
 		"no match":      {[]bowlinetest.Option{bowlinetest.CRDs("testdata/none*.yaml")}, "testdata/none*.yaml"},
@@ -65,7 +65,7 @@ func TestInvalidDefinitionsAreReported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mustFail(t, func(t testing.TB) { bowlinetest.Start(t, test.options...) }, test.said)
+			mustFail(t, func(t testing.TB) { bowlinetest.Start(t, test.options...) }, test.want)
 		})
 	}
 }

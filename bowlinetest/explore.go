@@ -128,12 +128,12 @@ func Explore(t *testing.T, s Scenario) *Report {
 	t.Helper()
 	r := Search(t, s)
 	t.Log(r)
-	switch f, again := r.Smallest(), s.replay(); {
+	switch f, replay := r.Smallest(), s.replay(); {
 	case f != nil:
 		t.Errorf("%d of %d runs failed, seed %d. The smallest:\n%s", len(r.Failures), r.Runs, r.Seed, f)
-	case again != "" && len(r.Unreached) > 0:
-		t.Errorf("the run %q was not repeated: it did not reach its fault points in %d attempts", again, attempts)
-	case again == "" && r.Tried() == 0:
+	case replay != "" && len(r.Unreached) > 0:
+		t.Errorf("the run %q was not repeated: it did not reach its fault points in %d attempts", replay, attempts)
+	case replay == "" && r.Tried() == 0:
 		t.Error("no fault was injected: no process reached a point that Faults and Skip permit, in the run without " +
 			"faults and again in a run with one")
 	}
@@ -151,13 +151,13 @@ func Search(t *testing.T, s Scenario) *Report {
 	if s.Act == nil || len(s.Processes) == 0 {
 		t.Fatal("a Scenario needs Processes and Act")
 	}
-	asked := s.Budget
-	s.Budget = budget(asked, maxRaceBudget)
+	requested := s.Budget
+	s.Budget = budget(requested, maxRaceBudget)
 	s.Settle = cmp.Or(s.Settle, 5*time.Minute)
 	s.Lag = cmp.Or(s.Lag, 30*time.Second)
 	s.Down = cmp.Or(s.Down, 10*time.Second)
 	s.Stuck = cmp.Or(s.Stuck, time.Minute)
-	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name(), asked: asked, budget: s.Budget},
+	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name(), requested: requested, budget: s.Budget},
 		bases: map[int]*outcome{}, tried: map[fault.Fault]bool{}}
 	if err := e.search(); err != nil {
 		t.Fatal(err)

@@ -8,16 +8,16 @@ import (
 // The race detector limits a budget, and the report mentions it. No budget stays unlimited.
 func TestBudgetWithTheRaceDetector(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ asked, most, want int }{{30, 6, 6}, {4, 6, 4}, {0, 6, 0}, {30, 0, 30}} {
-		if got := budget(c.asked, c.most); got != c.want {
-			t.Errorf("budget(%d, %d): got %d, want %d", c.asked, c.most, got, c.want)
+	for _, c := range []struct{ requested, limit, want int }{{30, 6, 6}, {4, 6, 4}, {0, 6, 0}, {30, 0, 30}} {
+		if got := budget(c.requested, c.limit); got != c.want {
+			t.Errorf("budget(%d, %d): got %d, want %d", c.requested, c.limit, got, c.want)
 		}
 	}
-	const said = "of a budget of 30 runs, which is 6 with the race detector"
-	if text := (&Report{asked: 30, budget: 6}).String(); !strings.Contains(text, said) {
-		t.Errorf("the report lacks %q:\n%s", said, text)
+	const note = "of a budget of 30 runs, which is 6 with the race detector"
+	if text := (&Report{requested: 30, budget: 6}).String(); !strings.Contains(text, note) {
+		t.Errorf("the report lacks %q:\n%s", note, text)
 	}
-	if text := (&Report{asked: 30, budget: 30}).String(); strings.Contains(text, "race") {
+	if text := (&Report{requested: 30, budget: 30}).String(); strings.Contains(text, "race") {
 		t.Errorf("the report mentions the race detector:\n%s", text)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// every calls do periodically until ctx ends.
-func every(ctx context.Context, pause time.Duration, do func()) error {
+// repeat calls do periodically until ctx ends.
+func repeat(ctx context.Context, pause time.Duration, do func()) error {
 	for {
 		do()
 		select {
@@ -32,18 +32,18 @@ func every(ctx context.Context, pause time.Duration, do func()) error {
 // everything set by others.
 func labels(versioned bool) main {
 	return func(ctx context.Context, c typed.ConfigMapInterface) error {
-		return every(ctx, time.Second, func() {
+		return repeat(ctx, time.Second, func() {
 			list, _ := c.List(ctx, metav1.ListOptions{LabelSelector: "!done"})
 			if list == nil {
 				return
 			}
 			for _, o := range list.Items {
-				whole := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name,
+				update := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name,
 					Labels: map[string]string{"done": "yes"}}}
 				if versioned {
-					whole.ResourceVersion = o.ResourceVersion
+					update.ResourceVersion = o.ResourceVersion
 				}
-				c.Update(ctx, whole, metav1.UpdateOptions{}) // an error is retried in the next pass
+				c.Update(ctx, update, metav1.UpdateOptions{}) // an error is retried in the next pass
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestNoConflictForMissingObjects(t *testing.T) {
 
 // applies applies the same configmap once a minute, which mostly changes nothing.
 func applies(ctx context.Context, c typed.ConfigMapInterface) error {
-	return every(ctx, time.Minute, func() {
+	return repeat(ctx, time.Minute, func() {
 		wanted := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine"},"data":{"k":"v"}}`)
 		c.Patch(ctx, "mine", types.ApplyPatchType, wanted, metav1.PatchOptions{FieldManager: "test"})
 	})
@@ -102,7 +102,7 @@ func TestNoOpWritesAreSettled(t *testing.T) {
 func TestExploreRunsForHours(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
-		return every(ctx, 2*time.Second, func() { c.Get(ctx, "lease", metav1.GetOptions{}) })
+		return repeat(ctx, 2*time.Second, func() { c.Get(ctx, "lease", metav1.GetOptions{}) })
 	})
 	s.Act = func(context.Context, *rest.Config) error {
 		time.Sleep(6 * time.Hour)
@@ -146,22 +146,22 @@ func TestExploreReportsBusyLoop(t *testing.T) {
 		"again: BOWLINE_EXPLORE=")
 }
 
-// outside is a lock that runs must not share.
-var outside sync.Mutex
+// sharedLock is a lock that runs must not share.
+var sharedLock sync.Mutex
 
 func TestExploreReportsExternalLock(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(context.Context, typed.ConfigMapInterface) error {
-		outside.Lock()
-		outside.Lock()
+		sharedLock.Lock()
+		sharedLock.Lock()
 		return nil
 	})
 	s.Stuck = 10 * time.Second
 	fails(t, s, "a run is stuck", "sync.(*Mutex).Lock")
 }
 
-// never blocks forever.
-func never(context.Context, *rest.Config) error {
+// blockForever blocks forever.
+func blockForever(context.Context, *rest.Config) error {
 	<-make(chan int)
 	return nil
 }
@@ -169,15 +169,16 @@ func never(context.Context, *rest.Config) error {
 func TestExploreReportsStuckUser(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
-	s.Act = never
-	fails(t, s, "does not end", "the user's code has not returned", "bowlinetest_test.never(", "again: BOWLINE_EXPLORE=")
+	s.Act = blockForever
+	fails(t, s, "does not end", "the user's code has not returned", "bowlinetest_test.blockForever(",
+		"again: BOWLINE_EXPLORE=")
 }
 
 func TestExploreReportsStuckSetup(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
-	s.Setup = never
-	fails(t, s, "deadlock in the run", "bowlinetest_test.never(")
+	s.Setup = blockForever
+	fails(t, s, "deadlock in the run", "bowlinetest_test.blockForever(")
 }
 
 // A user who returns when the context ends leaks nothing, and the run is an ordinary failure.

@@ -29,8 +29,8 @@ type Report struct {
 	// Virtual is the sum of the runs' virtual times, Real the real time that Explore or Search took.
 	Virtual, Real time.Duration
 
-	// asked is the scenario's budget, budget the one in force.
-	asked, budget int
+	// requested is the scenario's budget, budget the one in force.
+	requested, budget int
 }
 
 func (r *Report) tried(kind Fault) {
@@ -64,8 +64,8 @@ func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "explored %d fault points in %d runs, %d of them failed: %s of virtual time in %s, seed %d",
 		r.Tried(), r.Runs, len(r.Failures), r.Virtual.Round(time.Minute), r.Real.Round(time.Millisecond), r.Seed)
-	if r.budget < r.asked {
-		fmt.Fprintf(&b, "\n  of a budget of %d runs, which is %d with the race detector", r.asked, r.budget)
+	if r.budget < r.requested {
+		fmt.Fprintf(&b, "\n  of a budget of %d runs, which is %d with the race detector", r.requested, r.budget)
 	}
 	for _, kind := range fault.Kinds() {
 		if n := r.Points[kind]; n > 0 {

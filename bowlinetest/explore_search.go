@@ -37,11 +37,11 @@ const mostRequests = 10_000
 const attempts = 3
 
 // budget returns the lower of two limits, for which 0 means no limit.
-func budget(asked, most int) int {
-	if asked == 0 || most == 0 {
-		return asked
+func budget(requested, limit int) int {
+	if requested == 0 || limit == 0 {
+		return requested
 	}
-	return min(asked, most)
+	return min(requested, limit)
 }
 
 // search executes all runs.
@@ -84,7 +84,7 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 				o.problems = append(o.problems, name+" sent no request to the server, although there was no fault")
 			}
 		}
-		if e.judge(o) {
+		if e.evaluate(o) {
 			return nil, nil
 		}
 		if e.bases[0] == nil {
@@ -110,7 +110,7 @@ func (e *explorer) stopped(plans []fault.Plan) error {
 		if o == nil {
 			return errNotStarted
 		}
-		if e.judge(o) {
+		if e.evaluate(o) {
 			return nil
 		}
 		e.bases[plan.Stop] = o
@@ -198,7 +198,7 @@ func (e *explorer) try(plan fault.Plan) {
 		if o == nil {
 			return
 		}
-		if e.judge(o) || len(o.unreached) == 0 {
+		if e.evaluate(o) || len(o.unreached) == 0 {
 			break
 		}
 	}
@@ -215,8 +215,8 @@ func (e *explorer) try(plan fault.Plan) {
 	}
 }
 
-// judge compares a run with the undisturbed one, records it, and reports whether it failed.
-func (e *explorer) judge(o *outcome) bool {
+// evaluate compares a run with the undisturbed one, records it, and reports whether it failed.
+func (e *explorer) evaluate(o *outcome) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.report.Runs++

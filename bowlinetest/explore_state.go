@@ -84,7 +84,7 @@ func (x *exploration) check(ctx context.Context) (done chan struct{}) {
 		for from := len(before); ; {
 			changes := x.faults.History.Changes(from)
 			from += len(changes)
-			c.take(ctx, changes)
+			c.check(ctx, changes)
 			select {
 			case <-x.faults.History.Committed:
 			case <-ctx.Done():
@@ -102,8 +102,8 @@ type checker struct {
 	all   state.Resources
 }
 
-// take checks the state after each of the commits.
-func (c *checker) take(ctx context.Context, changes []fault.Change) {
+// check checks the state after each of the commits.
+func (c *checker) check(ctx context.Context, changes []fault.Change) {
 	changed := false
 	for i, change := range changes {
 		if resource, ok := c.known.of(change); ok {
@@ -117,13 +117,13 @@ func (c *checker) take(ctx context.Context, changes []fault.Change) {
 			c.all[resource], changed = objects, true
 		}
 		if last := i+1 == len(changes) || changes[i+1].Revision != change.Revision; last && changed {
-			c.judge()
+			c.checkInvariants()
 			changed = false
 		}
 	}
 }
 
-func (c *checker) judge() {
+func (c *checker) checkInvariants() {
 	defer c.guard("an invariant")
 	s := c.all.State(c.externalState())
 	for _, invariant := range c.Invariants {

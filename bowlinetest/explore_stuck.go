@@ -16,17 +16,17 @@ import (
 // so the test cannot continue. The watchdog runs outside the bubble, in real time. synctest detects
 // goroutines that wait forever inside the bubble: see beat.
 type watchdog struct {
-	plan  fault.Plan
-	test  string
-	after time.Duration // real time without progress
-	most  time.Duration // virtual time that the run may take
-	ended chan struct{}
+	plan    fault.Plan
+	test    string
+	after   time.Duration // real time without progress
+	maxTime time.Duration // virtual time that the run may take
+	ended   chan struct{}
 
-	beats   atomic.Uint64
-	off     atomic.Bool                   // the run exceeds most, and beats have ended
-	bubble  atomic.Pointer[string]        // number of the bubble, once it has started
-	history atomic.Pointer[fault.History] // set before the plane starts
-	faults  atomic.Pointer[fault.Run]     // set before the processes start
+	beats    atomic.Uint64
+	exceeded atomic.Bool                   // the run exceeds maxTime, and beats have ended
+	bubble   atomic.Pointer[string]        // number of the bubble, once it has started
+	history  atomic.Pointer[fault.History] // set before the plane starts
+	faults   atomic.Pointer[fault.Run]     // set before the processes start
 }
 
 const (
@@ -37,7 +37,8 @@ const (
 )
 
 func (e *explorer) watchdog(plan fault.Plan) *watchdog {
-	w := &watchdog{plan: plan, test: e.report.Test, after: e.Stuck, most: e.virtualLimit(), ended: make(chan struct{})}
+	w := &watchdog{plan: plan, test: e.report.Test, after: e.Stuck, maxTime: e.virtualLimit(),
+		ended: make(chan struct{})}
 	go w.watch()
 	return w
 }
@@ -59,17 +60,17 @@ const stuckChecks = 10
 func (w *watchdog) watch() {
 	ticker := time.NewTicker(w.after / stuckChecks)
 	defer ticker.Stop()
-	for before, still := 0, 0; ; {
+	for before, unchanged := 0, 0; ; {
 		select {
 		case <-w.ended:
 			return
 		case <-ticker.C:
 		}
 		now := w.progress()
-		if still++; now != before || w.bubble.Load() == nil || w.off.Load() {
-			before, still = now, 0
+		if unchanged++; now != before || w.bubble.Load() == nil || w.exceeded.Load() {
+			before, unchanged = now, 0
 		}
-		if still == stuckChecks {
+		if unchanged == stuckChecks {
 			panic(w.message())
 		}
 	}
@@ -89,7 +90,7 @@ func (w *watchdog) progress() int {
 }
 
 // beat signals from within the bubble that its time passes, until stop is called. The interval grows, so that
-// a sleep of a year stays cheap. Beats end after the virtual time of w.most, since synctest does not detect a
+// a sleep of a year stays cheap. Beats end after the virtual time of w.maxTime, since synctest does not detect a
 // deadlock while a timer runs. The run fails then; before the processes have started, synctest panics
 // instead.
 func (w *watchdog) beat() (stop func()) {
@@ -97,19 +98,19 @@ func (w *watchdog) beat() (stop func()) {
 	w.bubble.Store(&number)
 	ended, began := make(chan struct{}), time.Now()
 	go func() {
-		for past := time.Duration(0); past < w.most; past = time.Since(began) {
+		for elapsed := time.Duration(0); elapsed < w.maxTime; elapsed = time.Since(began) {
 			w.beats.Add(1)
 			select {
-			case <-time.After(max(time.Second, past/100)):
+			case <-time.After(max(time.Second, elapsed/100)):
 			case <-ended:
 				return
 			}
 		}
-		w.off.Store(true)
+		w.exceeded.Store(true)
 		if faults := w.faults.Load(); faults != nil {
 			faults.Fail("the run does not end: after %s, a goroutine still waits. The user should "+
 				"not wait for effects of processes, and must stop when the context is "+
-				"canceled", w.most.Round(time.Hour))
+				"canceled", w.maxTime.Round(time.Hour))
 		}
 	}()
 	return func() { close(ended) }

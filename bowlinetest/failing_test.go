@@ -16,26 +16,26 @@ type trial struct {
 	name string
 
 	mu       sync.Mutex
-	said     []string
+	output   []string
 	failed   bool
 	cleanups []func()
 }
 
 // try runs a test with its cleanups, and returns whether it failed and what it logged.
-func try(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
+func try(t *testing.T, f func(t testing.TB)) (failed bool, output string) {
 	t.Helper()
-	of := &trial{TB: t, name: t.Name() + "/trial"}
-	of.goroutine(func() { f(of) })
-	for len(of.cleanups) > 0 {
-		last := of.cleanups[len(of.cleanups)-1]
-		of.cleanups = of.cleanups[:len(of.cleanups)-1]
-		of.goroutine(last)
+	tr := &trial{TB: t, name: t.Name() + "/trial"}
+	tr.goroutine(func() { f(tr) })
+	for len(tr.cleanups) > 0 {
+		last := tr.cleanups[len(tr.cleanups)-1]
+		tr.cleanups = tr.cleanups[:len(tr.cleanups)-1]
+		tr.goroutine(last)
 	}
-	return of.failed, strings.Join(of.said, "\n")
+	return tr.failed, strings.Join(tr.output, "\n")
 }
 
 // goroutine runs f in a goroutine that Fatal may end.
-func (of *trial) goroutine(f func()) {
+func (tr *trial) goroutine(f func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -44,42 +44,42 @@ func (of *trial) goroutine(f func()) {
 	<-ended
 }
 
-func (of *trial) say(failed bool, format string, arguments ...any) {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	of.failed = of.failed || failed
-	of.said = append(of.said, fmt.Sprintf(format, arguments...))
+func (tr *trial) record(failed bool, format string, arguments ...any) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.failed = tr.failed || failed
+	tr.output = append(tr.output, fmt.Sprintf(format, arguments...))
 }
 
-func (of *trial) Name() string             { return of.name }
-func (of *trial) Helper()                  {}
-func (of *trial) Context() context.Context { return context.Background() }
-func (of *trial) Output() io.Writer        { return io.Discard }
+func (tr *trial) Name() string             { return tr.name }
+func (tr *trial) Helper()                  {}
+func (tr *trial) Context() context.Context { return context.Background() }
+func (tr *trial) Output() io.Writer        { return io.Discard }
 
-func (of *trial) Logf(format string, arguments ...any)   { of.say(false, format, arguments...) }
-func (of *trial) Errorf(format string, arguments ...any) { of.say(true, format, arguments...) }
-func (of *trial) Fatal(arguments ...any)                 { of.Fatalf("%s", fmt.Sprint(arguments...)) }
-func (of *trial) Fatalf(format string, arguments ...any) {
-	of.say(true, format, arguments...)
+func (tr *trial) Logf(format string, arguments ...any)   { tr.record(false, format, arguments...) }
+func (tr *trial) Errorf(format string, arguments ...any) { tr.record(true, format, arguments...) }
+func (tr *trial) Fatal(arguments ...any)                 { tr.Fatalf("%s", fmt.Sprint(arguments...)) }
+func (tr *trial) Fatalf(format string, arguments ...any) {
+	tr.record(true, format, arguments...)
 	runtime.Goexit()
 }
 
-func (of *trial) Cleanup(f func()) {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	of.cleanups = append(of.cleanups, f)
+func (tr *trial) Cleanup(f func()) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.cleanups = append(tr.cleanups, f)
 }
 
 // mustFail runs a test that must fail and log all wanted texts.
 func mustFail(t *testing.T, f func(t testing.TB), wanted ...string) {
 	t.Helper()
-	failed, said := try(t, f)
+	failed, output := try(t, f)
 	if !failed {
-		t.Errorf("the test passed, with output %q", said)
+		t.Errorf("the test passed, with output %q", output)
 	}
 	for _, w := range wanted {
-		if !strings.Contains(said, w) {
-			t.Errorf("got output\n%s\nwant %q in it", said, w)
+		if !strings.Contains(output, w) {
+			t.Errorf("got output\n%s\nwant %q in it", output, w)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func jsonFields(of reflect.Type) (fields []jsonField) {
 		var deeper []reflect.Type
 		for _, t := range level {
 			visited[t] = true
-			own, embedded := ownFields(t)
-			for _, f := range own {
+			direct, embedded := directFields(t)
+			for _, f := range direct {
 				byName[f.name] = append(byName[f.name], f)
 			}
 			deeper = append(deeper, embedded...)
@@ -44,8 +44,8 @@ func jsonFields(of reflect.Type) (fields []jsonField) {
 	return fields
 }
 
-// ownFields returns the fields of one struct, and the embedded structs whose fields are promoted.
-func ownFields(t reflect.Type) (own []jsonField, embedded []reflect.Type) {
+// directFields returns the fields of one struct, and the embedded structs whose fields are promoted.
+func directFields(t reflect.Type) (direct []jsonField, embedded []reflect.Type) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		tag := field.Tag.Get("json")
@@ -59,10 +59,10 @@ func ownFields(t reflect.Type) (own []jsonField, embedded []reflect.Type) {
 		case field.Anonymous && name == "" && inner.Kind() == reflect.Struct:
 			embedded = append(embedded, inner)
 		case field.IsExported():
-			own = append(own, newJSONField(field, name, strings.Split(options, ",")))
+			direct = append(direct, newJSONField(field, name, strings.Split(options, ",")))
 		}
 	}
-	return own, embedded
+	return direct, embedded
 }
 
 func newJSONField(field reflect.StructField, tagged string, options []string) jsonField {

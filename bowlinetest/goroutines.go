@@ -34,12 +34,12 @@ func (g *goroutines) verify(p *Plane) {
 	pprof.SetGoroutineLabels(context.Background()) // the test's goroutine ends later
 	pause := 100 * time.Microsecond
 	for waited := time.Duration(0); ; pause *= 2 {
-		left := g.left()
-		if len(left) == 0 {
+		leaked := g.leaked()
+		if len(leaked) == 0 {
 			return
 		}
 		if waited >= p.settings.timeout {
-			for _, stack := range left {
+			for _, stack := range leaked {
 				p.leaked(g.t, "a goroutine does not end:\n%s", stack)
 			}
 			return
@@ -49,8 +49,8 @@ func (g *goroutines) verify(p *Plane) {
 	}
 }
 
-// left returns the stacks of the marked goroutines that have not ended.
-func (g *goroutines) left() (stacks []string) {
+// leaked returns the stacks of the marked goroutines that have not ended.
+func (g *goroutines) leaked() (stacks []string) {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return []string{err.Error()}
@@ -68,7 +68,7 @@ func (g *goroutines) left() (stacks []string) {
 // leaked fails the test for a leak, or only logs it if leaks are allowed.
 func (p *Plane) leaked(t testing.TB, format string, arguments ...any) {
 	t.Helper()
-	if p.settings.leaky {
+	if p.settings.allowLeaks {
 		t.Logf("left behind: "+format, arguments...)
 		return
 	}

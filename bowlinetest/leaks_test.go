@@ -24,12 +24,12 @@ import (
 func TestOpenWatchesAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var left watch.Interface
-		leave := func(t testing.TB, options ...bowlinetest.Option) {
+		var open watch.Interface
+		leak := func(t testing.TB, options ...bowlinetest.Option) {
 			p := bowlinetest.Start(t, options...)
 			maps := kubernetes.NewForConfigOrDie(p.RESTConfig()).CoreV1().ConfigMaps("default")
 			var err error
-			if left, err = maps.Watch(context.Background(), metav1.ListOptions{}); err != nil {
+			if open, err = maps.Watch(context.Background(), metav1.ListOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			stopped, err := maps.Watch(context.Background(), metav1.ListOptions{})
@@ -39,14 +39,14 @@ func TestOpenWatchesAreReported(t *testing.T) {
 			stopped.Stop()
 		}
 		mustFail(t, func(t testing.TB) {
-			leave(t)
+			leak(t)
 		}, "a watch is still open: /api/v1/namespaces/default/configmaps by", "leaks_test.go:")
-		left.Stop()
-		failed, said := try(t, func(t testing.TB) { leave(t, bowlinetest.AllowLeaks()) })
-		if failed || strings.Count(said, "a watch is still open") != 1 {
-			t.Errorf("with leaks permitted: failed is %v, output %s", failed, said)
+		open.Stop()
+		failed, output := try(t, func(t testing.TB) { leak(t, bowlinetest.AllowLeaks()) })
+		if failed || strings.Count(output, "a watch is still open") != 1 {
+			t.Errorf("with leaks permitted: failed is %v, output %s", failed, output)
 		}
-		left.Stop()
+		open.Stop()
 	})
 }
 

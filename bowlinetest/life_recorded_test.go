@@ -22,11 +22,11 @@ func TestRecordedKubernetesLife(t *testing.T) {
 			p.Apply(t,
 				fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: web-%d}, spec: {containers: [{name: web, image: web}]}}`, n))
 		}
-		saved, compared, begun := map[string]string{}, 0, false
+		saved, compared, started := map[string]string{}, 0, false
 		for i, step := range golden.Steps(t, "controllers/controllers-others.json") {
-			begun = begun || step.Method == http.MethodPost && strings.HasSuffix(step.Path, "/resourcequotas")
+			started = started || step.Method == http.MethodPost && strings.HasSuffix(step.Path, "/resourcequotas")
 			switch {
-			case !begun || step.Response.Status == http.StatusForbidden: // quotas are counted, not enforced
+			case !started || step.Response.Status == http.StatusForbidden: // quotas are counted, not enforced
 				continue
 			case step.Method == "":
 				time.Sleep(time.Duration(step.Sleep * float64(time.Second)))

@@ -50,9 +50,9 @@ func TestPlaneMatchesClusterOverTime(t *testing.T) {
 
 		remove[*corev1.Namespace](t, p, "", "shop")
 		bowlinetest.WaitForDeletion[*corev1.Namespace](t, p, "", "shop")
-		left, err := bowlinetest.Client[*corev1.ConfigMap](t, p).List(t.Context(), "shop", metav1.ListOptions{})
-		if err != nil || len(left.Items) > 0 {
-			t.Errorf("%d ConfigMaps have outlived their namespace, %v", len(left.Items), err)
+		remaining, err := bowlinetest.Client[*corev1.ConfigMap](t, p).List(t.Context(), "shop", metav1.ListOptions{})
+		if err != nil || len(remaining.Items) > 0 {
+			t.Errorf("%d ConfigMaps have outlived their namespace, %v", len(remaining.Items), err)
 		}
 	})
 }

@@ -26,12 +26,12 @@ const manager = "bowlinetest"
 // administrator. If the plane does not serve the type, Client ends the test.
 func Client[T client.Object](t testing.TB, p *Plane) client.Resource[T] {
 	t.Helper()
-	_, where := placeFor[T](t, p)
-	return client.Of[T](p.client, where.GroupVersionResource)
+	_, target := mappingFor[T](t, p)
+	return client.Of[T](p.client, target.GroupVersionResource)
 }
 
-// placeFor returns the kind and the resource of a type's objects.
-func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place) {
+// mappingFor returns the kind and the resource of a type's objects.
+func mappingFor[T client.Object](t testing.TB, p *Plane) (kind string, target mapping) {
 	t.Helper()
 	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	if !ok {
@@ -39,12 +39,12 @@ func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place
 	}
 	gvk, err := p.resources.kindOf(object)
 	if err == nil {
-		where, err = p.resources.find(context.Background(), p.client.REST(), gvk)
+		target, err = p.resources.find(context.Background(), p.client.REST(), gvk)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gvk.Kind, where
+	return gvk.Kind, target
 }
 
 // Apply applies the objects of a YAML or JSON text by server-side apply with force, so that it takes over fields of
@@ -93,16 +93,16 @@ func contentOf(value any) (content map[string]any, err error) {
 
 // write writes an object, and then its status if the kind has a status subresource.
 func (p *Plane) write(o untyped, send sending) (untyped, error) {
-	where, err := p.resources.find(context.Background(), p.client.REST(), o.GroupVersionKind())
+	target, err := p.resources.find(context.Background(), p.client.REST(), o.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
-	if where.namespaced && o.GetNamespace() == "" {
+	if target.namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
-	to := client.Of[untyped](p.client, where.GroupVersionResource)
+	to := client.Of[untyped](p.client, target.GroupVersionResource)
 	stored, err := send(to, o, "")
-	if status, _ := o.Object["status"].(map[string]any); err != nil || len(status) == 0 || !where.hasStatus {
+	if status, _ := o.Object["status"].(map[string]any); err != nil || len(status) == 0 || !target.hasStatus {
 		return stored, err
 	}
 	o.SetName(stored.GetName())

@@ -21,13 +21,13 @@ type Option func(*settings)
 
 // settings holds the values that the options set.
 type settings struct {
-	with        []func(*bowline.Options)
+	configure   []func(*bowline.Options)
 	definitions []reading
 	types       []typesOf
 	objects     []client.Object
 	controllers []running
 	timeout     time.Duration
-	leaky       bool
+	allowLeaks  bool
 	bubble      bool
 }
 
@@ -48,7 +48,7 @@ func (s *settings) change(options []Option) {
 
 // onFork returns the settings that a fork inherits. Its state already has the plane's objects and definitions.
 func (s settings) onFork() settings {
-	s.with, s.definitions, s.types, s.objects = nil, nil, nil, nil
+	s.configure, s.definitions, s.types, s.objects = nil, nil, nil, nil
 	s.controllers = slices.Clip(s.controllers)
 	return s
 }
@@ -56,7 +56,7 @@ func (s settings) onFork() settings {
 // With changes the options that bowline.Start receives, such as the admission plugins, the built-in controllers and
 // the logger.
 func With(change func(*bowline.Options)) Option {
-	return func(s *settings) { s.with = append(s.with, change) }
+	return func(s *settings) { s.configure = append(s.configure, change) }
 }
 
 // Socket makes the plane listen on a free local port, with TLS, for programs in other processes and for tests
@@ -118,5 +118,5 @@ func Timeout(d time.Duration) Option {
 
 // AllowLeaks lets a test pass although it leaks goroutines or watches. The test's log still names them.
 func AllowLeaks() Option {
-	return func(s *settings) { s.leaky = true }
+	return func(s *settings) { s.allowLeaks = true }
 }

@@ -70,7 +70,7 @@ func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 // applyOptions applies the changes of the option With.
 func (p *Plane) applyOptions(t testing.TB, o *bowline.Options) {
 	t.Helper()
-	for _, change := range p.settings.with {
+	for _, change := range p.settings.configure {
 		change(o)
 	}
 	p.builtin = o.Controllers

@@ -126,12 +126,12 @@ func TestObjectsHaveTheirStatus(t *testing.T) {
 
 func TestInvalidObjectsAreReported(t *testing.T) {
 	t.Parallel()
-	for said, object := range map[string]*Boat{
+	for want, object := range map[string]*Boat{
 		"the kind of a *bowlinetest_test.Boat is not known": {ObjectMeta: metav1.ObjectMeta{Name: "unknown"}},
 		"the plane serves no example.org/v1": {TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1",
 			Kind: "Boat"}},
 	} {
-		mustFail(t, func(t testing.TB) { bowlinetest.Start(t, bowlinetest.Objects(object)) }, said)
+		mustFail(t, func(t testing.TB) { bowlinetest.Start(t, bowlinetest.Objects(object)) }, want)
 	}
 	mustFail(t, func(t testing.TB) {
 		bowlinetest.Start(t).Apply(t, "a: [")
@@ -163,13 +163,13 @@ func TestSocketIsForOtherProcesses(t *testing.T) {
 func TestBubblesHaveNoSockets(t *testing.T) {
 	t.Parallel()
 	began := false
-	failed, said := try(t, func(tb testing.TB) {
+	failed, output := try(t, func(tb testing.TB) {
 		bowlinetest.Start(tb, bowlinetest.Socket(), bowlinetest.NoSocket)
 		began = true
 	})
 	if began || !failed ||
-		said != "a Bubble cannot have a Socket: waiting for the network stops virtual time; use Start instead" {
-		t.Errorf("failed: %v, output %q", failed, said)
+		output != "a Bubble cannot have a Socket: waiting for the network stops virtual time; use Start instead" {
+		t.Errorf("failed: %v, output %q", failed, output)
 	}
 }
 

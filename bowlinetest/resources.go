@@ -37,8 +37,8 @@ func newResources(other *resources) *resources {
 	return r
 }
 
-// place is the resource of a kind.
-type place struct {
+// mapping is the resource of a kind.
+type mapping struct {
 	schema.GroupVersionResource
 	namespaced, hasStatus bool
 }
@@ -60,11 +60,11 @@ func (r *resources) kindOf(object client.Object) (schema.GroupVersionKind, error
 
 // find returns the resource of a kind. It requests the discovery document of a group version only if a cached
 // one does not have the kind.
-func (r *resources) find(ctx context.Context, server rest.Interface, kind schema.GroupVersionKind) (place, error) {
+func (r *resources) find(ctx context.Context, server rest.Interface, kind schema.GroupVersionKind) (mapping, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	version := kind.GroupVersion()
-	if p, ok := placeOf(kind, r.served[version]); ok {
+	if p, ok := mappingOf(kind, r.served[version]); ok {
 		return p, nil
 	}
 	path := "/apis/" + version.String()
@@ -77,26 +77,27 @@ func (r *resources) find(ctx context.Context, server rest.Interface, kind schema
 		err = json.Unmarshal(body, &list)
 	}
 	if err != nil {
-		return place{},
+		return mapping{},
 			fmt.Errorf("the plane serves no %s, the version of %s: give its definition to bowlinetest.CRDs or Types (%w)",
 				version, kind.Kind, err)
 	}
 	r.served[version] = list.APIResources
-	if p, ok := placeOf(kind, list.APIResources); ok {
+	if p, ok := mappingOf(kind, list.APIResources); ok {
 		return p, nil
 	}
-	return place{}, fmt.Errorf("%s has no kind %s on the plane: give its definition to bowlinetest.CRDs or Types",
+	return mapping{}, fmt.Errorf("%s has no kind %s on the plane: give its definition to bowlinetest.CRDs or Types",
 		version, kind.Kind)
 }
 
-func placeOf(kind schema.GroupVersionKind, served []metav1.APIResource) (place, bool) {
+func mappingOf(kind schema.GroupVersionKind, served []metav1.APIResource) (mapping, bool) {
 	i := slices.IndexFunc(served, func(s metav1.APIResource) bool {
 		return s.Kind == kind.Kind && slices.Contains(s.Verbs, "get") && slices.Contains(s.Verbs, "watch")
 	})
 	if i < 0 {
-		return place{}, false
+		return mapping{}, false
 	}
-	p := place{GroupVersionResource: kind.GroupVersion().WithResource(served[i].Name), namespaced: served[i].Namespaced}
+	p := mapping{GroupVersionResource: kind.GroupVersion().WithResource(served[i].Name),
+		namespaced: served[i].Namespaced}
 	p.hasStatus = slices.ContainsFunc(served, func(s metav1.APIResource) bool { return s.Name == p.Resource+"/status" })
 	return p, true
 }

@@ -39,13 +39,13 @@ type oneOfTypes interface{ OpenAPIV3OneOfTypes() []string }
 
 // anything returns the schema of unknown content, of which nothing is pruned.
 func anything() properties {
-	keep := true
-	return properties{XPreserveUnknownFields: &keep}
+	preserve := true
+	return properties{XPreserveUnknownFields: &preserve}
 }
 
 func (s schemas) of(t reflect.Type) properties {
-	if own, ok := ofSelfDescribing(t); ok {
-		return own
+	if described, ok := ofSelfDescribing(t); ok {
+		return described
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -80,14 +80,14 @@ func (s schemas) of(t reflect.Type) properties {
 func ofSelfDescribing(t reflect.Type) (properties, bool) {
 	value := reflect.New(t).Interface()
 	if t == reflect.TypeFor[metav1.ObjectMeta]() { // nested, as in a template
-		keep := true
-		return properties{Type: "object", XPreserveUnknownFields: &keep}, true
+		preserve := true
+		return properties{Type: "object", XPreserveUnknownFields: &preserve}, true
 	}
-	if several, ok := value.(oneOfTypes); ok && slices.Contains(several.OpenAPIV3OneOfTypes(), "string") {
+	if union, ok := value.(oneOfTypes); ok && slices.Contains(union.OpenAPIV3OneOfTypes(), "string") {
 		return properties{XIntOrString: true}, true // the other type is a number
 	}
-	if own, ok := value.(selfDescribing); ok && len(own.OpenAPISchemaType()) == 1 {
-		return properties{Type: own.OpenAPISchemaType()[0], Format: own.OpenAPISchemaFormat()}, true
+	if described, ok := value.(selfDescribing); ok && len(described.OpenAPISchemaType()) == 1 {
+		return properties{Type: described.OpenAPISchemaType()[0], Format: described.OpenAPISchemaFormat()}, true
 	}
 	switch value.(type) {
 	case json.Marshaler:

@@ -40,11 +40,11 @@ func WaitForDeletion[T client.Object](t testing.TB, p *Plane, namespace, name st
 // await tracks an object until wanted returns true for its state, which is nil while the object does not exist.
 func await[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(*T) bool) {
 	t.Helper()
-	kind, where := placeFor[T](t, p)
+	kind, target := mappingFor[T](t, p)
 	f := following[T]{
-		resource: client.Of[T](p.client, where.GroupVersionResource), namespace: namespace,
-		which:  metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()},
-		wanted: wanted,
+		resource: client.Of[T](p.client, target.GroupVersionResource), namespace: namespace,
+		options: metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()},
+		wanted:  wanted,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.settings.timeout)
 	defer cancel()
@@ -73,14 +73,14 @@ func key(namespace, name string) string {
 type following[T client.Object] struct {
 	resource  client.Resource[T]
 	namespace string
-	which     metav1.ListOptions
+	options   metav1.ListOptions
 	wanted    func(*T) bool
 	last      *T
 }
 
 // follow lists and watches the object until wanted accepts its state (done) or the watch ends.
 func (f *following[T]) follow(ctx context.Context) (done bool, err error) {
-	page, err := f.resource.List(ctx, f.namespace, f.which)
+	page, err := f.resource.List(ctx, f.namespace, f.options)
 	if err != nil {
 		return false, err
 	}
@@ -91,9 +91,9 @@ func (f *following[T]) follow(ctx context.Context) (done bool, err error) {
 	if f.wanted(f.last) {
 		return true, nil
 	}
-	which := f.which
-	which.ResourceVersion = page.ResourceVersion
-	stream, err := f.resource.Watch(ctx, f.namespace, which)
+	watchOptions := f.options
+	watchOptions.ResourceVersion = page.ResourceVersion
+	stream, err := f.resource.Watch(ctx, f.namespace, watchOptions)
 	if err != nil {
 		return false, err
 	}

@@ -32,35 +32,35 @@ func newWatches(t testing.TB, p *Plane) *watches {
 	w := &watches{open: map[int]*openWatch{}}
 	t.Cleanup(func() {
 		t.Helper()
-		for _, left := range w.left(p.settings.timeout) {
-			p.leaked(t, "a watch is still open: %s", left.name)
+		for _, leak := range w.leaked(p.settings.timeout) {
+			p.leaked(t, "a watch is still open: %s", leak.name)
 		}
 	})
 	return w
 }
 
-// left returns the watches that are still open after timeout, in the order in which they were opened.
-func (w *watches) left(timeout time.Duration) (left []*openWatch) {
+// leaked returns the watches that are still open after timeout, in the order in which they were opened.
+func (w *watches) leaked(timeout time.Duration) (leaked []*openWatch) {
 	w.mu.Lock()
 	for _, o := range w.open {
-		left = append(left, o)
+		leaked = append(leaked, o)
 	}
 	w.mu.Unlock()
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
-	late := false
-	left = slices.DeleteFunc(left, func(o *openWatch) bool {
-		if !late {
+	timedOut := false
+	leaked = slices.DeleteFunc(leaked, func(o *openWatch) bool {
+		if !timedOut {
 			select {
 			case <-o.ended:
 			case <-limit.C:
-				late = true
+				timedOut = true
 			}
 		}
 		return o.hasEnded()
 	})
-	slices.SortFunc(left, func(a, b *openWatch) int { return cmp.Compare(a.order, b.order) })
-	return left
+	slices.SortFunc(leaked, func(a, b *openWatch) int { return cmp.Compare(a.order, b.order) })
+	return leaked
 }
 
 func (o *openWatch) hasEnded() bool {

@@ -17,36 +17,36 @@ import (
 // changes returns the changes of all objects since the previous call, one per line, sorted.
 func (s *stage) changes() string {
 	now := map[string]*unstructured.Unstructured{}
-	var lines, told []string
+	var lines, eventLines []string
 	all := s.all()
 	s.names.note(all)
 	for _, obj := range all {
 		now[obj.id()] = obj.Unstructured
-		before := s.seen[obj.id()]
+		before := s.observed[obj.id()]
 		switch {
 		case obj.events:
-			told = append(told, s.event(obj, before)...)
+			eventLines = append(eventLines, s.event(obj, before)...)
 		case before == nil:
-			lines = append(lines, s.made(obj))
+			lines = append(lines, s.created(obj))
 		case before.GetUID() != obj.GetUID():
-			lines = append(lines, "- "+s.name(obj), s.made(obj))
+			lines = append(lines, "- "+s.name(obj), s.created(obj))
 		case before.GetResourceVersion() != obj.GetResourceVersion():
 			lines = append(lines, s.changed(obj, before)...)
 		}
 	}
-	for id := range s.seen {
-		if _, there := now[id]; !there && !strings.HasPrefix(id, "event/") {
+	for id := range s.observed {
+		if _, found := now[id]; !found && !strings.HasPrefix(id, "event/") {
 			kind, name, _ := strings.Cut(id, "/")
 			lines = append(lines, "- "+kind+"/"+s.shortName(name))
 		}
 	}
-	s.see(now)
-	return s.sorted(lines) + s.sorted(told)
+	s.observe(now)
+	return s.sorted(lines) + s.sorted(eventLines)
 }
 
-// see records the current objects.
-func (s *stage) see(now map[string]*unstructured.Unstructured) {
-	s.seen, s.owners = now, nil
+// observe records the current objects.
+func (s *stage) observe(now map[string]*unstructured.Unstructured) {
+	s.observed, s.owners = now, nil
 	for _, obj := range now {
 		s.owners = append(s.owners, obj.GetName())
 	}
@@ -78,8 +78,8 @@ func (s *stage) name(obj object) string {
 	return obj.singular + "/" + s.shortName(obj.GetNamespace()+"/"+obj.GetName())
 }
 
-// made returns the line of a new object, with its controller, annotations, finalizers and status.
-func (s *stage) made(obj object) string {
+// created returns the line of a new object, with its controller, annotations, finalizers and status.
+func (s *stage) created(obj object) string {
 	line := "+ " + s.name(obj)
 	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
 		line += " of " + strings.ToLower(owner.Kind) + "/" + owner.Name
@@ -108,17 +108,17 @@ func (s *stage) changed(obj object, before *unstructured.Unstructured) []string 
 // differences describes the fields that differ, sorted by path.
 func (s *stage) differences(old, now map[string]any) (parts []string) {
 	for _, path := range slices.Sorted(maps.Keys(merged(old, now))) {
-		was, is := old[path], now[path]
+		before, after := old[path], now[path]
 		switch {
-		case reflect.DeepEqual(was, is):
-		case was == nil:
-			parts = append(parts, fmt.Sprintf("%s %s", path, text(is)))
-		case is == nil:
-			parts = append(parts, fmt.Sprintf("%s %s, gone", path, text(was)))
-		case isLong(was, is):
-			parts = append(parts, s.listDifferences(path, was.([]any), is.([]any))...)
+		case reflect.DeepEqual(before, after):
+		case before == nil:
+			parts = append(parts, fmt.Sprintf("%s %s", path, text(after)))
+		case after == nil:
+			parts = append(parts, fmt.Sprintf("%s %s, gone", path, text(before)))
+		case isLong(before, after):
+			parts = append(parts, s.listDifferences(path, before.([]any), after.([]any))...)
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s, was %s", path, text(is), text(was)))
+			parts = append(parts, fmt.Sprintf("%s %s, was %s", path, text(after), text(before)))
 		}
 	}
 	return parts
@@ -194,8 +194,8 @@ type literal string
 func (s *stage) plain(v any) any {
 	switch v := v.(type) {
 	case string:
-		if when, err := time.Parse(time.RFC3339, v); err == nil {
-			return literal(fmt.Sprintf("at %s", when.Sub(s.begun.Truncate(time.Second))))
+		if parsed, err := time.Parse(time.RFC3339, v); err == nil {
+			return literal(fmt.Sprintf("at %s", parsed.Sub(s.start.Truncate(time.Second))))
 		}
 	case map[string]any:
 		out := map[string]any{}
@@ -245,8 +245,8 @@ func fieldAt(obj map[string]any, path string) any {
 func (s *stage) event(obj object, before *unstructured.Unstructured) []string {
 	count, _, _ := unstructured.NestedInt64(obj.Object, "count")
 	if before != nil && before.GetUID() == obj.GetUID() {
-		was, _, _ := unstructured.NestedInt64(before.Object, "count")
-		count -= was
+		oldCount, _, _ := unstructured.NestedInt64(before.Object, "count")
+		count -= oldCount
 	}
 	if count == 0 {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// many is the number of lines that may differ only in the numbers of generated names before they are
+// maxSimilar is the number of lines that may differ only in the numbers of generated names before they are
 // combined.
-const many = 20
+const maxSimilar = 20
 
 // collapsed are the prefixes of generated names whose numbers are no longer shown.
 type collapsed map[string]bool
@@ -21,12 +21,13 @@ var (
 // collapse combines many lines that differ only in numbers into one. From then on these names are shown without
 // numbers, since a later line about only some of them would name different ones in each run.
 func (c collapsed) collapse(lines []string) (gathered []string) {
-	alike := map[string]int{}
+	similar := map[string]int{}
 	for _, line := range lines {
-		alike[numbered.ReplaceAllString(line, "$1#")]++
+		similar[numbered.ReplaceAllString(line, "$1#")]++
 	}
 	for _, line := range lines {
-		if names := numbered.FindAllStringSubmatch(line, -1); alike[numbered.ReplaceAllString(line, "$1#")] > many {
+		if names := numbered.FindAllStringSubmatch(line,
+			-1); similar[numbered.ReplaceAllString(line, "$1#")] > maxSimilar {
 			for _, name := range names {
 				c[name[1]] = true
 			}

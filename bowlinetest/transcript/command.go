@@ -37,7 +37,7 @@ func (s *stage) do(command string) error {
 	case "delete":
 		return s.delete(first, second)
 	case "run":
-		return s.run(s.real(first))
+		return s.run(s.generatedName(first))
 	case "evict":
 		return s.evict(first)
 	case "wait":
@@ -75,8 +75,8 @@ var uid = regexp.MustCompile(`\$uid\(([^)]*)\)`)
 func (s *stage) filled(data []byte) []byte {
 	return uid.ReplaceAllFunc(data, func(match []byte) []byte {
 		kind, name, _ := strings.Cut(string(uid.FindSubmatch(match)[1]), "/")
-		for id, obj := range s.seen {
-			if id == kind+"/"+namespace+"/"+s.real(name) || id == kind+"//"+name || id == kind+"/"+name {
+		for id, obj := range s.observed {
+			if id == kind+"/"+namespace+"/"+s.generatedName(name) || id == kind+"//"+name || id == kind+"/"+name {
 				return []byte(obj.GetUID())
 			}
 		}
@@ -92,7 +92,8 @@ func (s *stage) applyObject(obj *unstructured.Unstructured) error {
 	if namespaced && obj.GetNamespace() == "" {
 		obj.SetNamespace(namespace)
 	}
-	_, err = s.of(gvr).ApplyObject(context.Background(), obj, metav1.ApplyOptions{FieldManager: "user", Force: true})
+	_, err = s.resourceClient(gvr).ApplyObject(context.Background(), obj,
+		metav1.ApplyOptions{FieldManager: "user", Force: true})
 	return err
 }
 
@@ -111,20 +112,20 @@ func (s *stage) served(kind schema.GroupVersionKind) (schema.GroupVersionResourc
 }
 
 // named resolves KIND/NAME to a resource, namespace and name.
-func (s *stage) named(which string) (schema.GroupVersionResource, string, string, error) {
-	kind, name, _ := strings.Cut(which, "/")
+func (s *stage) named(ref string) (schema.GroupVersionResource, string, string, error) {
+	kind, name, _ := strings.Cut(ref, "/")
 	gvr, err := s.resource(kind)
 	if err != nil {
 		return gvr, "", "", err
 	}
 	if !s.kinds()[gvr].Namespaced {
-		return gvr, "", s.real(name), nil
+		return gvr, "", s.generatedName(name), nil
 	}
-	return gvr, namespace, s.real(name), nil
+	return gvr, namespace, s.generatedName(name), nil
 }
 
-func (s *stage) patch(which, subresource, patch string) error {
-	gvr, namespace, name, err := s.named(which)
+func (s *stage) patch(ref, subresource, patch string) error {
+	gvr, namespace, name, err := s.named(ref)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,8 @@ func (s *stage) patch(which, subresource, patch string) error {
 		}
 	}
 	for _, name := range names {
-		_, err := s.of(gvr).Patch(context.Background(), namespace, name, subresource, types.MergePatchType, body,
+		_, err := s.resourceClient(gvr).Patch(context.Background(), namespace, name, subresource, types.MergePatchType,
+			body,
 			metav1.PatchOptions{})
 		if err != nil {
 			return err
@@ -150,7 +152,7 @@ func (s *stage) patch(which, subresource, patch string) error {
 
 // allOf returns the names of a resource's objects.
 func (s *stage) allOf(gvr schema.GroupVersionResource, namespace string) (names []string, err error) {
-	page, err := s.of(gvr).List(context.Background(), namespace, metav1.ListOptions{})
+	page, err := s.resourceClient(gvr).List(context.Background(), namespace, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +162,8 @@ func (s *stage) allOf(gvr schema.GroupVersionResource, namespace string) (names 
 	return names, nil
 }
 
-func (s *stage) delete(which, policy string) error {
-	gvr, namespace, name, err := s.named(which)
+func (s *stage) delete(ref, policy string) error {
+	gvr, namespace, name, err := s.named(ref)
 	if err != nil {
 		return err
 	}
@@ -170,7 +172,7 @@ func (s *stage) delete(which, policy string) error {
 		propagation := metav1.DeletionPropagation(policy)
 		options.PropagationPolicy = &propagation
 	}
-	return s.of(gvr).Delete(context.Background(), namespace, name, options)
+	return s.resourceClient(gvr).Delete(context.Background(), namespace, name, options)
 }
 
 // run simulates nodes: one pending pod, or all of them, become running and ready.

@@ -12,8 +12,8 @@ import (
 )
 
 // evict requests the eviction of a pod. The error of a refusal includes the causes in the response's details.
-func (s *stage) evict(which string) error {
-	gvr, namespace, name, err := s.named(which)
+func (s *stage) evict(ref string) error {
+	gvr, namespace, name, err := s.named(ref)
 	if err != nil {
 		return err
 	}

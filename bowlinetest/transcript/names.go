@@ -12,9 +12,9 @@ import (
 
 // aliases maps generated names, and the addresses of pods on simulated nodes, to stable names.
 type aliases struct {
-	of    map[string]string
-	made  map[string]int
-	names []string // longest first
+	byName map[string]string
+	counts map[string]int
+	names  []string // longest first
 }
 
 // note numbers new generated names. Names that come with one command are numbered in alphabetical order: if a
@@ -39,11 +39,11 @@ var simulated = regexp.MustCompile(`^10\.128\.\d+\.\d+$`)
 
 // add gives a name the next number of its prefix, unless it has one.
 func (a *aliases) add(prefix, name string) {
-	if a.of[name] != "" {
+	if a.byName[name] != "" {
 		return
 	}
-	a.made[prefix]++
-	a.of[name] = fmt.Sprintf("%s#%d", prefix, a.made[prefix])
+	a.counts[prefix]++
+	a.byName[name] = fmt.Sprintf("%s#%d", prefix, a.counts[prefix])
 	at, _ := slices.BinarySearchFunc(a.names, name, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
 	a.names = slices.Insert(a.names, at, name)
 }
@@ -71,14 +71,14 @@ func (s *stage) aliased(text string) string {
 		s.names.mentioned(owner, text)
 	}
 	for _, name := range s.names.names {
-		text = strings.ReplaceAll(text, name, s.names.of[name])
+		text = strings.ReplaceAll(text, name, s.names.byName[name])
 	}
 	return text
 }
 
-// real returns the name of an alias, or the text itself if it is not an alias.
-func (s *stage) real(alias string) string {
-	for name, a := range s.names.of {
+// generatedName returns the name of an alias, or the text itself if it is not an alias.
+func (s *stage) generatedName(alias string) string {
+	for name, a := range s.names.byName {
 		if a == alias {
 			return name
 		}

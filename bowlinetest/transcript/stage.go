@@ -25,8 +25,8 @@ type stage struct {
 	client    *client.Client
 	lists     discovery.DiscoveryInterface
 	files     map[string][]byte
-	begun     time.Time
-	seen      map[string]*unstructured.Unstructured // by resource, namespace and name
+	start     time.Time
+	observed  map[string]*unstructured.Unstructured // by resource, namespace and name
 	owners    []string                              // names of the objects in seen
 	names     aliases
 	collapsed collapsed
@@ -42,8 +42,8 @@ func newStage(t *testing.T, p *bowlinetest.Plane, files []txtar.File) *stage {
 	}
 	s := &stage{
 		t: t, client: c, lists: discovery.NewDiscoveryClientForConfigOrDie(p.RESTConfig()),
-		files: map[string][]byte{}, begun: time.Now(), seen: map[string]*unstructured.Unstructured{},
-		names: aliases{of: map[string]string{}, made: map[string]int{}}, collapsed: collapsed{},
+		files: map[string][]byte{}, start: time.Now(), observed: map[string]*unstructured.Unstructured{},
+		names: aliases{byName: map[string]string{}, counts: map[string]int{}}, collapsed: collapsed{},
 	}
 	for _, f := range files {
 		s.files[f.Name] = f.Data
@@ -82,7 +82,7 @@ func (s *stage) resource(singular string) (schema.GroupVersionResource, error) {
 	return schema.GroupVersionResource{}, fmt.Errorf("unknown resource %s", singular)
 }
 
-func (s *stage) of(gvr schema.GroupVersionResource) client.Resource[*unstructured.Unstructured] {
+func (s *stage) resourceClient(gvr schema.GroupVersionResource) client.Resource[*unstructured.Unstructured] {
 	return client.Of[*unstructured.Unstructured](s.client, gvr)
 }
 
@@ -102,7 +102,7 @@ func (s *stage) all() (all []object) {
 		if gvr.Group == "events.k8s.io" {
 			continue // the same objects as the core group's
 		}
-		page, err := s.of(gvr).Uninitialized().List(context.Background(), "", metav1.ListOptions{})
+		page, err := s.resourceClient(gvr).Uninitialized().List(context.Background(), "", metav1.ListOptions{})
 		if err != nil {
 			s.t.Fatal(err)
 		}

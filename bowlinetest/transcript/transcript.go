@@ -92,18 +92,18 @@ func Test(t *testing.T, pattern string, options ...bowlinetest.Option) {
 // play runs the commands of a transcript and returns the transcript with the actual results.
 func play(t *testing.T, p *bowlinetest.Plane, archive *txtar.Archive) []byte {
 	s := newStage(t, p, archive.Files)
-	settle()
+	waitForControllers()
 	s.changes() // the initial objects are not shown
 	var out bytes.Buffer
 	for line := range strings.Lines(string(archive.Comment)) {
-		command, is := strings.CutPrefix(line, "$ ")
+		command, ok := strings.CutPrefix(line, "$ ")
 		switch {
-		case is:
+		case ok:
 			out.WriteString(line)
 			if err := s.do(strings.TrimSpace(command)); err != nil {
 				out.WriteString("? " + s.aliased(err.Error()) + "\n")
 			}
-			settle()
+			waitForControllers()
 			out.WriteString(s.changes())
 		case !isResult(line):
 			out.WriteString(line)
@@ -112,8 +112,8 @@ func play(t *testing.T, p *bowlinetest.Plane, archive *txtar.Archive) []byte {
 	return out.Bytes()
 }
 
-// settle gives controllers a second to react, which includes quick retries.
-func settle() {
+// waitForControllers gives controllers a second to react, which includes quick retries.
+func waitForControllers() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
@@ -141,9 +141,9 @@ func compare(t *testing.T, file string, archive *txtar.Archive, got []byte) {
 
 // difference describes the first line that differs, with its number.
 func difference(want, got []byte) string {
-	was, is := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
-	for n := range max(len(was), len(is)) {
-		if a, b := at(was, n), at(is, n); a != b {
+	before, after := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
+	for n := range max(len(before), len(after)) {
+		if a, b := at(before, n), at(after, n); a != b {
 			return fmt.Sprintf("%d\nis:   %s\nwant: %s", n+1, b, a)
 		}
 	}

@@ -88,17 +88,17 @@ metadata: {name: owner}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: $uid(configmap/owner), controller: true}]}
-` + endpoints("two.yaml", place{1, 80}, place{2, 81}) +
-	endpoints("changed.yaml", place{9, 80}, place{2, 81}) +
-	endpoints("three.yaml", place{9, 80}, place{2, 81}, place{3, 82}) +
-	endpoints("one.yaml", place{2, 81})
+` + endpoints("two.yaml", endpoint{1, 80}, endpoint{2, 81}) +
+	endpoints("changed.yaml", endpoint{9, 80}, endpoint{2, 81}) +
+	endpoints("three.yaml", endpoint{9, 80}, endpoint{2, 81}, endpoint{3, 82}) +
+	endpoints("one.yaml", endpoint{2, 81})
 
-// place is the last byte of an address, and a port.
-type place struct{ address, port int }
+// endpoint is the last byte of an address, and a port.
+type endpoint struct{ address, port int }
 
-// endpoints returns a file of Endpoints with one subset per place. The lines are long enough to exceed
+// endpoints returns a file of Endpoints with one subset per endpoint. The lines are long enough to exceed
 // longList.
-func endpoints(file string, subsets ...place) string {
+func endpoints(file string, subsets ...endpoint) string {
 	text := "-- " + file + " --\napiVersion: v1\nkind: Endpoints\nmetadata: {name: web}\nsubsets:\n"
 	for _, s := range subsets {
 		text += fmt.Sprintf("- {addresses: [{ip: 192.0.2.%d, nodeName: a-node-with-a-name-that-is-rather-long}], "+
@@ -138,10 +138,10 @@ func TestLinesAreMerged(t *testing.T) {
 	t.Parallel()
 	c := collapsed{}
 	var lines, want []string
-	for n := range many + 1 {
+	for n := range maxSimilar + 1 {
 		lines = append(lines, fmt.Sprintf("+ pod/web-#%d of replicaset/web", n))
 	}
-	for n := range many {
+	for n := range maxSimilar {
 		lines = append(lines, fmt.Sprintf("+ pod/db-#%d of replicaset/db", n))
 		want = append(want, lines[len(lines)-1])
 	}

@@ -16,17 +16,17 @@ const Touched = "explore.bowline.dev/touched"
 
 // interfere changes the object that a request is about to change, as another client, and returns a text for
 // the trace. If the change fails, there is no conflict and the fault is withdrawn.
-func (l *life) interfere(r *request, at Point) string {
+func (l *lifetime) interfere(r *request, at Point) string {
 	patch := []byte(`{"metadata":{"annotations":{"` + Touched + `":"yes"}}}`)
-	touch := r.Clone(r.Context())
-	touch.Method, touch.URL.RawQuery = http.MethodPatch, "fieldManager=explore"
-	touch.URL.Path, touch.URL.RawPath = strings.TrimSuffix(r.URL.Path, "/"+r.sub), ""
+	change := r.Clone(r.Context())
+	change.Method, change.URL.RawQuery = http.MethodPatch, "fieldManager=explore"
+	change.URL.Path, change.URL.RawPath = strings.TrimSuffix(r.URL.Path, "/"+r.sub), ""
 	if r.sub == "" {
-		touch.URL.Path = r.URL.Path
+		change.URL.Path = r.URL.Path
 	}
-	touch.Header = http.Header{"Content-Type": {"application/merge-patch+json"}, "Accept": {"application/json"}}
-	touch.Body, touch.ContentLength = io.NopCloser(bytes.NewReader(patch)), int64(len(patch))
-	response, err := l.process.run.Next.RoundTrip(touch)
+	change.Header = http.Header{"Content-Type": {"application/merge-patch+json"}, "Accept": {"application/json"}}
+	change.Body, change.ContentLength = io.NopCloser(bytes.NewReader(patch)), int64(len(patch))
+	response, err := l.process.run.Next.RoundTrip(change)
 	if err != nil {
 		l.process.run.withdraw(at, Conflict)
 		return "somebody else's change failed: " + err.Error() + ";"
@@ -45,9 +45,9 @@ func (l *life) interfere(r *request, at Point) string {
 func (r *Run) withdraw(p Point, kind Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, s := range r.seen {
+	for i, s := range r.points {
 		if s.Point == p {
-			r.seen[i].Kinds = slices.DeleteFunc(slices.Clone(s.Kinds), func(k Kind) bool { return k == kind })
+			r.points[i].Kinds = slices.DeleteFunc(slices.Clone(s.Kinds), func(k Kind) bool { return k == kind })
 		}
 	}
 	for i, f := range r.Plan.Faults {
@@ -68,7 +68,7 @@ func (r *Run) touch(q *request, uid types.UID) {
 // overwrites fails the run when a request undid another client's change without having read it: the returned
 // object lacks the change, and the request had no resourceVersion. A request with a resourceVersion has read
 // the change, and may undo it.
-func (l *life) overwrites(r *request, answer meta) {
+func (l *lifetime) overwrites(r *request, answer meta) {
 	run := l.process.run
 	run.mu.Lock()
 	uid := run.touched[r.object()]

@@ -21,34 +21,35 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
 )
 
-// world is a run in a bubble.
-type world struct {
+// testRun is a run in a bubble.
+type testRun struct {
 	*testing.T
 	run   *fault.Run
 	began time.Time
 	// user is a client without faults.
 	user typed.ConfigMapInterface
 
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	observed []string
 }
 
-// say records an observation with its time in seconds.
-func (w *world) say(format string, values ...any) {
+// record records an observation with its time in seconds.
+func (w *testRun) record(format string, values ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said = append(w.said, fmt.Sprintf("%ds ", int(time.Since(w.began).Seconds()))+fmt.Sprintf(format, values...))
+	w.observed = append(w.observed, fmt.Sprintf("%ds ", int(time.Since(w.began).Seconds()))+fmt.Sprintf(format,
+		values...))
 }
 
-func (w *world) create(c typed.ConfigMapInterface, name string) error {
+func (w *testRun) create(c typed.ConfigMapInterface, name string) error {
 	_, err := c.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{})
 	return err
 }
 
 // disturbed runs a process with a plan of faults, beside a user, and compares the recorded observations.
-func disturbed(t *testing.T, plan string, process func(*world, context.Context, typed.ConfigMapInterface),
-	user func(*world), want ...string) {
+func disturbed(t *testing.T, plan string, process func(*testRun, context.Context, typed.ConfigMapInterface),
+	user func(*testRun), want ...string) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +67,7 @@ func disturbed(t *testing.T, plan string, process func(*world, context.Context, 
 		inDefault := func(c *rest.Config) typed.ConfigMapInterface {
 			return kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
 		}
-		w := &world{T: t, began: time.Now(), user: inDefault(plane.RESTConfig())}
+		w := &testRun{T: t, began: time.Now(), user: inDefault(plane.RESTConfig())}
 		w.run = fault.NewRun(fault.Options{
 			Plan: faults, History: history, Next: plane.RESTConfig().Transport, Lag: 30 * time.Second,
 			Down: 10 * time.Second,
@@ -84,34 +85,34 @@ func disturbed(t *testing.T, plan string, process func(*world, context.Context, 
 		synctest.Wait()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if !slices.Equal(w.said, want) {
-			t.Errorf("it went %q, want %q", w.said, want)
+		if !slices.Equal(w.observed, want) {
+			t.Errorf("got observations %q, want %q", w.observed, want)
 		}
-		if left := w.run.Unreached(); len(left) > 0 || len(w.run.Problems()) > 0 {
-			t.Errorf("not come by: %v, problems: %q", left, w.run.Problems())
+		if unreached := w.run.Unreached(); len(unreached) > 0 || len(w.run.Problems()) > 0 {
+			t.Errorf("got unreached faults %v and problems %q, want none", unreached, w.run.Problems())
 		}
 	})
 }
 
 // creates creates the configmap a, once.
-func creates(w *world, _ context.Context, c typed.ConfigMapInterface) {
+func creates(w *testRun, _ context.Context, c typed.ConfigMapInterface) {
 	switch err := w.create(c, "a"); {
 	case err == nil:
-		w.say("made")
+		w.record("made")
 	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		w.say("%s", apierrors.ReasonForError(err))
+		w.record("%s", apierrors.ReasonForError(err))
 	default:
-		w.say("no answer")
+		w.record("no answer")
 	}
 }
 
 // finds records whether the configmap a exists.
-func finds(w *world) {
+func finds(w *testRun) {
 	if _, err := w.user.Get(w.Context(), "a", metav1.GetOptions{}); err != nil {
-		w.say("there is none")
+		w.record("there is none")
 		return
 	}
-	w.say("there is one")
+	w.record("there is one")
 }
 
 const creation = "create configmaps default/a #1 of test"
@@ -130,7 +131,7 @@ func TestRefusedWrite(t *testing.T) {
 
 // client-go retries after the second that Retry-After asks for.
 func TestThrottledWrite(t *testing.T) {
-	disturbed(t, "throttled: "+creation, creates, func(*world) {}, "1s made")
+	disturbed(t, "throttled: "+creation, creates, func(*testRun) {}, "1s made")
 }
 
 func TestLostAnswer(t *testing.T) {
@@ -139,48 +140,48 @@ func TestLostAnswer(t *testing.T) {
 
 func TestConflict(t *testing.T) {
 	disturbed(t, "conflict: update configmaps default/a #1 of test",
-		func(w *world, ctx context.Context, c typed.ConfigMapInterface) {
+		func(w *testRun, ctx context.Context, c typed.ConfigMapInterface) {
 			creates(w, ctx, c)
 			o, err := c.Get(ctx, "a", metav1.GetOptions{})
 			if err == nil {
 				_, err = c.Update(ctx, o, metav1.UpdateOptions{})
 			}
-			w.say("%s", apierrors.ReasonForError(err))
-		}, func(*world) {}, "0s made", "0s Conflict")
+			w.record("%s", apierrors.ReasonForError(err))
+		}, func(*testRun) {}, "0s made", "0s Conflict")
 }
 
 // watches records the events that it receives, and creates the configmap own after the event for a.
-func watches(w *world, ctx context.Context, c typed.ConfigMapInterface) {
-	seen, err := c.Watch(ctx, metav1.ListOptions{})
+func watches(w *testRun, ctx context.Context, c typed.ConfigMapInterface) {
+	watching, err := c.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		w.Error(err)
 		return
 	}
 	go func() {
-		for e := range seen.ResultChan() {
+		for e := range watching.ResultChan() {
 			if ctx.Err() != nil {
 				return
 			}
 			if e.Type == watch.Error {
-				w.say("%s", apierrors.ReasonForError(apierrors.FromObject(e.Object)))
+				w.record("%s", apierrors.ReasonForError(apierrors.FromObject(e.Object)))
 				continue
 			}
 			name := e.Object.(*corev1.ConfigMap).Name
-			w.say("%s %s", e.Type, name)
+			w.record("%s %s", e.Type, name)
 			if name == "a" && e.Type == watch.Added {
 				if err := w.create(c, "own"); err != nil {
-					w.say("own exists")
+					w.record("own exists")
 				}
 			}
 		}
 		if ctx.Err() == nil {
-			w.say("end")
+			w.record("end")
 		}
 	}()
 }
 
-// makesTwo creates a as the user and, seconds later, b.
-func makesTwo(w *world) {
+// createsTwo creates a as the user and, seconds later, b.
+func createsTwo(w *testRun) {
 	for _, name := range []string{"a", "b"} {
 		if err := w.create(w.user, name); err != nil {
 			w.Error(err)
@@ -192,39 +193,39 @@ func makesTwo(w *world) {
 const event = "ADDED configmaps default/a #1 of test"
 
 func TestUndisturbed(t *testing.T) {
-	disturbed(t, "undisturbed", watches, makesTwo, "1s ADDED a", "1s ADDED own", "5s ADDED b")
+	disturbed(t, "undisturbed", watches, createsTwo, "1s ADDED a", "1s ADDED own", "5s ADDED b")
 }
 
 // Later events are late too, since a watch preserves their order.
 func TestDelayedEvent(t *testing.T) {
-	disturbed(t, "delayed: "+event, watches, makesTwo, "31s ADDED a", "31s ADDED b", "31s ADDED own")
+	disturbed(t, "delayed: "+event, watches, createsTwo, "31s ADDED a", "31s ADDED b", "31s ADDED own")
 }
 
 func TestDoubledEvent(t *testing.T) {
-	disturbed(t, "doubled: "+event, watches, makesTwo,
+	disturbed(t, "doubled: "+event, watches, createsTwo,
 		"1s ADDED a", "1s ADDED a", "1s own exists", "1s ADDED own", "5s ADDED b")
 }
 
 // A watch has no silent gaps: it ends with 410 Gone.
 func TestDroppedEvent(t *testing.T) {
-	disturbed(t, "dropped: "+event, watches, makesTwo, "31s Expired", "31s end")
+	disturbed(t, "dropped: "+event, watches, createsTwo, "31s Expired", "31s end")
 }
 
 func TestCacheBehindItsOwnWrite(t *testing.T) {
-	disturbed(t, "cache behind after: create configmaps default/own #1 of test", watches, makesTwo,
+	disturbed(t, "cache behind after: create configmaps default/own #1 of test", watches, createsTwo,
 		"1s ADDED a", "31s ADDED own", "31s ADDED b")
 }
 
 // lists records the number of configmaps after two seconds, when the user has created a.
-func lists(version string) func(*world, context.Context, typed.ConfigMapInterface) {
-	return func(w *world, ctx context.Context, c typed.ConfigMapInterface) {
+func lists(version string) func(*testRun, context.Context, typed.ConfigMapInterface) {
+	return func(w *testRun, ctx context.Context, c typed.ConfigMapInterface) {
 		time.Sleep(2 * time.Second)
 		list, err := c.List(ctx, metav1.ListOptions{ResourceVersion: version})
 		if err != nil {
 			w.Error(err)
 			return
 		}
-		w.say("%d there", len(list.Items))
+		w.record("%d there", len(list.Items))
 	}
 }
 
@@ -232,10 +233,10 @@ const listing = "stale: list configmaps default/* #1 of test"
 
 // A list that accepts any version gets the state before the last change.
 func TestStaleListOfAnyVersion(t *testing.T) {
-	disturbed(t, listing, lists("0"), makesTwo, "2s 0 there")
+	disturbed(t, listing, lists("0"), createsTwo, "2s 0 there")
 }
 
 // A list of the current state gets that state, late.
 func TestStaleListOfNow(t *testing.T) {
-	disturbed(t, listing, lists(""), makesTwo, "32s 1 there")
+	disturbed(t, listing, lists(""), createsTwo, "32s 1 there")
 }

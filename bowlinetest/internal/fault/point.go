@@ -30,8 +30,8 @@ func (p Point) String() string {
 	return fmt.Sprintf("%s %s %s #%d of %s", p.Verb, p.Resource, p.Object, p.N, p.Process)
 }
 
-// what returns the point's text without its number and process.
-func (p Point) what() string { return p.Verb + " " + p.Resource + " " + p.Object }
+// action returns the point's text without its number and process.
+func (p Point) action() string { return p.Verb + " " + p.Resource + " " + p.Object }
 
 var pointText = regexp.MustCompile(`^(\S+) (\S+) (.+) #(\d+) of (.+)$`)
 
@@ -84,23 +84,23 @@ const (
 // Parse reads a plan that String printed.
 func Parse(text string) (Plan, error) {
 	var plan Plan
-	for one := range strings.SplitSeq(text, "; ") {
-		if number, ok := strings.CutPrefix(one, stops); ok {
+	for part := range strings.SplitSeq(text, "; ") {
+		if number, ok := strings.CutPrefix(part, stops); ok {
 			stop, err := strconv.Atoi(number)
 			if err != nil || stop < 1 {
-				return Plan{}, fmt.Errorf("%q lacks the number of writes", one)
+				return Plan{}, fmt.Errorf("%q lacks the number of writes", part)
 			}
 			plan.Stop = stop
 			continue
 		}
-		if one == undisturbed {
+		if part == undisturbed {
 			continue
 		}
-		kind, where, _ := strings.Cut(one, ": ")
+		kind, rest, _ := strings.Cut(part, ": ")
 		if !slices.Contains(Kinds(), Kind(kind)) {
-			return Plan{}, fmt.Errorf("%q begins with no kind of fault: there are %q", one, Kinds())
+			return Plan{}, fmt.Errorf("%q begins with no kind of fault: there are %q", part, Kinds())
 		}
-		point, err := parsePoint(where)
+		point, err := parsePoint(rest)
 		if err != nil {
 			return Plan{}, err
 		}

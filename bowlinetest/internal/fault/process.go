@@ -23,7 +23,7 @@ type Process struct {
 	ctx   context.Context
 	ended sync.WaitGroup
 
-	asked   bool // has sent a request; guarded by run.mu
+	active  bool // has sent a request; guarded by run.mu
 	mu      sync.Mutex
 	watches map[string]bool      // resources that it has ever watched
 	behind  map[string]time.Time // when delayed events of a resource arrive
@@ -32,8 +32,8 @@ type Process struct {
 // ErrKilled is the error of all requests of a process that has crashed.
 var ErrKilled = errors.New("the process was killed")
 
-// patience is the virtual time within which a process must return after its context has ended.
-const patience = time.Minute
+// stopTimeout is the virtual time within which a process must return after its context has ended.
+const stopTimeout = time.Minute
 
 // mostExits is the number of times that a process may end by itself in a run.
 const mostExits = 20
@@ -58,7 +58,7 @@ func (p *Process) Wait() { p.ended.Wait() }
 // supervise runs the process and restarts it until Stop.
 func (p *Process) supervise() {
 	for exits := 0; p.ctx.Err() == nil; {
-		err := p.live()
+		err := p.execute()
 		if p.ctx.Err() != nil {
 			return
 		}
@@ -77,10 +77,10 @@ func (p *Process) supervise() {
 	}
 }
 
-// live runs the process once, until it returns. The error is ErrKilled if it crashed.
-func (p *Process) live() error {
-	l := &life{process: p}
-	ctx, kill := context.WithCancelCause(context.WithValue(p.ctx, lifeKey{}, l))
+// execute runs the process once, until it returns. The error is ErrKilled if it crashed.
+func (p *Process) execute() error {
+	l := &lifetime{process: p}
+	ctx, kill := context.WithCancelCause(context.WithValue(p.ctx, lifetimeKey{}, l))
 	defer kill(nil)
 	l.ctx, l.kill = ctx, kill
 	returned := make(chan error, 1)
@@ -95,8 +95,8 @@ func (p *Process) live() error {
 	}
 	select {
 	case <-returned:
-	case <-time.After(patience):
-		p.run.Fail("%s has not returned %s after its context was canceled", p.name, patience)
+	case <-time.After(stopTimeout):
+		p.run.Fail("%s has not returned %s after its context was canceled", p.name, stopTimeout)
 	}
 	return context.Cause(ctx)
 }
@@ -111,8 +111,8 @@ func (p *Process) guarded(ctx context.Context, config *rest.Config) error {
 	return p.main(ctx, config)
 }
 
-// keepBehind delays the events of a resource for the time of Lag.
-func (p *Process) keepBehind(resource string) {
+// delayEvents delays the events of a resource for the time of Lag.
+func (p *Process) delayEvents(resource string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.behind[resource] = time.Now().Add(p.run.Lag)
@@ -138,35 +138,35 @@ func (p *Process) Name() string { return p.name }
 func (p *Process) Idle() bool {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
-	return !p.asked
+	return !p.active
 }
 
-// life is one execution of a process, from start to end. It is the transport of the process's clients.
-type life struct {
-	process *Process
-	ctx     context.Context
-	kill    context.CancelCauseFunc
-	told    atomic.Int64 // number of failed requests after the end
+// lifetime is one execution of a process, from start to end. It is the transport of the process's clients.
+type lifetime struct {
+	process  *Process
+	ctx      context.Context
+	kill     context.CancelCauseFunc
+	rejected atomic.Int64 // number of failed requests after the end
 }
 
-type lifeKey struct{}
+type lifetimeKey struct{}
 
 // crash ends the process. Its later requests have no effect on the server.
-func (l *life) crash() { l.kill(ErrKilled) }
+func (l *lifetime) crash() { l.kill(ErrKilled) }
 
 // dead returns why the process has ended, or nil. A process that retries in a loop after its end is slowed
 // down after 1000 requests, since virtual time does not advance while it runs.
-func (l *life) dead() error {
+func (l *lifetime) dead() error {
 	if l.ctx.Err() == nil {
 		return nil
 	}
-	if l.told.Add(1) > 1000 {
+	if l.rejected.Add(1) > 1000 {
 		time.Sleep(time.Millisecond)
 	}
 	return fmt.Errorf("%s: %w", l.process.name, context.Cause(l.ctx))
 }
 
-func (l *life) config() *rest.Config {
+func (l *lifetime) config() *rest.Config {
 	return &rest.Config{
 		Host: "http://bowline.in-process", Transport: l, QPS: -1,
 		UserAgent: l.process.name, WarningHandler: rest.NoWarnings{},
@@ -174,7 +174,7 @@ func (l *life) config() *rest.Config {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *life) RoundTrip(q *http.Request) (*http.Response, error) {
+func (l *lifetime) RoundTrip(q *http.Request) (*http.Response, error) {
 	r, err := understand(q)
 	if err == nil {
 		err = l.dead()
@@ -185,7 +185,7 @@ func (l *life) RoundTrip(q *http.Request) (*http.Response, error) {
 	l.process.run.request(l.process)
 	switch {
 	case r.ignored && r.verb != "watch":
-		return l.whole(r, r.Context())
+		return l.roundTrip(r, r.Context())
 	case r.verb == "watch":
 		return l.watch(r)
 	case r.verb == "get" || r.verb == "list":
@@ -195,7 +195,7 @@ func (l *life) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // point returns the point of a request, without its number.
-func (l *life) point(r *request) Point {
+func (l *lifetime) point(r *request) Point {
 	return Point{
 		Process: l.process.name, Verb: r.verb, Resource: r.resourceText(),
 		Object: l.process.run.stable(r.resource, r.namespace, r.name),

@@ -13,19 +13,19 @@ import (
 )
 
 // read executes a GET or a LIST.
-func (l *life) read(r *request) (*http.Response, error) {
+func (l *lifetime) read(r *request) (*http.Response, error) {
 	run := l.process.run
 	point, fault := run.reach(l.point(r), Stale)
 	if fault != Stale {
-		return l.whole(r, r.Context())
+		return l.roundTrip(r, r.Context())
 	}
 	if r.verb == "list" && l.older(r) {
-		l.process.keepBehind(r.resource.String())
-		run.row(l.process.name, point.what(), "an older state", Stale)
-		return l.whole(r, r.Context())
+		l.process.delayEvents(r.resource.String())
+		run.row(l.process.name, point.action(), "an older state", Stale)
+		return l.roundTrip(r, r.Context())
 	}
-	row := run.row(l.process.name, point.what(), "", Stale)
-	response, err := l.whole(r, r.Context())
+	row := run.row(l.process.name, point.action(), "", Stale)
+	response, err := l.roundTrip(r, r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (l *life) read(r *request) (*http.Response, error) {
 
 // older rewrites a list that accepts any version into one of the state before the resource's last change. It
 // returns false if that is not possible.
-func (l *life) older(r *request) bool {
+func (l *lifetime) older(r *request) bool {
 	q := r.URL.Query()
 	wanted := q.Get("resourceVersion")
 	if wanted == "" || q.Get("resourceVersionMatch") == "Exact" || q.Has("continue") {
@@ -54,7 +54,7 @@ func (l *life) older(r *request) bool {
 }
 
 // sleep waits for d, or until the process or ctx ends.
-func (l *life) sleep(ctx context.Context, d time.Duration) error {
+func (l *lifetime) sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -68,7 +68,7 @@ func (l *life) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // watch starts a watch, whose response is read through events.
-func (l *life) watch(r *request) (*http.Response, error) {
+func (l *lifetime) watch(r *request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	unlink := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	response, err := l.process.run.Next.RoundTrip(r.forward().WithContext(ctx))
@@ -82,7 +82,7 @@ func (l *life) watch(r *request) (*http.Response, error) {
 		unlink()
 		cancel(nil)
 	}
-	e := &events{life: l, request: r, ctx: ctx, end: end, body: response.Body}
+	e := &events{lifetime: l, request: r, ctx: ctx, end: end, body: response.Body}
 	if response.StatusCode == http.StatusOK && !r.ignored {
 		l.process.mu.Lock()
 		l.process.watches[r.resource.String()] = true
@@ -95,15 +95,15 @@ func (l *life) watch(r *request) (*http.Response, error) {
 
 // events is the body of a watch's response. It injects faults while the process reads it.
 type events struct {
-	life    *life
-	request *request
-	ctx     context.Context
-	end     func()
-	body    io.ReadCloser
-	decoder *json.Decoder // nil if the body is passed on unchanged
-	initial bool          // the next frames are initial events
-	buffer  bytes.Buffer  // bytes that Read has not returned yet
-	err     error         // returned after the buffer
+	lifetime *lifetime
+	request  *request
+	ctx      context.Context
+	end      func()
+	body     io.ReadCloser
+	decoder  *json.Decoder // nil if the body is passed on unchanged
+	initial  bool          // the next frames are initial events
+	buffer   bytes.Buffer  // bytes that Read has not returned yet
+	err      error         // returned after the buffer
 }
 
 // begin starts the decoding of frames.
@@ -113,12 +113,13 @@ func (e *events) begin() {
 		return
 	}
 	e.initial = true
-	at := e.life.point(e.request)
+	at := e.lifetime.point(e.request)
 	at.Verb = "list"
-	if point, fault := e.life.process.run.reach(at, Stale); fault == Stale {
-		e.life.process.run.row(point.Process, point.what(), "of now, read "+e.life.process.run.Lag.String()+" later",
+	if point, fault := e.lifetime.process.run.reach(at, Stale); fault == Stale {
+		e.lifetime.process.run.row(point.Process, point.action(),
+			"of now, read "+e.lifetime.process.run.Lag.String()+" later",
 			Stale)
-		e.err = e.life.sleep(e.ctx, e.life.process.run.Lag)
+		e.err = e.lifetime.sleep(e.ctx, e.lifetime.process.run.Lag)
 	}
 }
 
@@ -164,9 +165,9 @@ func (e *events) next() {
 		return
 	}
 	resource := e.request.resource
-	for wait := time.Until(e.life.process.behindUntil(resource.String())); wait > 0 && e.err == nil; {
-		e.err = e.life.sleep(e.ctx, wait)
-		wait = time.Until(e.life.process.behindUntil(resource.String()))
+	for wait := time.Until(e.lifetime.process.behindUntil(resource.String())); wait > 0 && e.err == nil; {
+		e.err = e.lifetime.sleep(e.ctx, wait)
+		wait = time.Until(e.lifetime.process.behindUntil(resource.String()))
 	}
 	meta := f.Object.Metadata
 	switch {
@@ -174,8 +175,8 @@ func (e *events) next() {
 		e.initial = false
 	case f.Type == "ADDED" && !e.initial, f.Type == "MODIFIED", f.Type == "DELETED":
 		if end, ok := strings.CutPrefix(meta.Name, meta.GenerateName); ok && meta.GenerateName != "" &&
-			madeUp.MatchString(end) {
-			e.life.process.run.learn(resource, meta.Namespace, meta.Name, meta.GenerateName)
+			generatedSuffix.MatchString(end) {
+			e.lifetime.process.run.recordGenerated(resource, meta.Namespace, meta.Name, meta.GenerateName)
 		}
 		e.event(raw, f)
 		return
@@ -190,30 +191,30 @@ func (e *events) emit(raw []byte) {
 
 // event emits an event with the fault that the plan has for it.
 func (e *events) event(raw []byte, f frame) {
-	run := e.life.process.run
+	run := e.lifetime.process.run
 	meta := f.Object.Metadata
 	point, fault := run.reach(Point{
-		Process: e.life.process.name, Verb: f.Type, Resource: e.request.resource.String(),
+		Process: e.lifetime.process.name, Verb: f.Type, Resource: e.request.resource.String(),
 		Object: run.stable(e.request.resource, meta.Namespace, meta.Name),
 	}, Delayed, Doubled, Dropped)
 	switch fault {
 	case Delayed:
-		run.row(point.Process, "is to see "+point.what(), "sees it "+run.Lag.String()+" later", Delayed)
-		e.err = e.life.sleep(e.ctx, run.Lag)
+		run.row(point.Process, "is to see "+point.action(), "sees it "+run.Lag.String()+" later", Delayed)
+		e.err = e.lifetime.sleep(e.ctx, run.Lag)
 	case Doubled:
-		run.row(point.Process, "sees "+point.what(), "sees it again", Doubled)
+		run.row(point.Process, "sees "+point.action(), "sees it again", Doubled)
 		e.emit(raw)
 	case Dropped:
-		run.row(point.Process, "is to see "+point.what(), "sees nothing, and 410 Gone "+run.Lag.String()+" later",
+		run.row(point.Process, "is to see "+point.action(), "sees nothing, and 410 Gone "+run.Lag.String()+" later",
 			Dropped)
-		if e.err = e.life.sleep(e.ctx, run.Lag); e.err == nil {
-			raw, e.err = []byte(gone), io.EOF
+		if e.err = e.lifetime.sleep(e.ctx, run.Lag); e.err == nil {
+			raw, e.err = []byte(expiredEvent), io.EOF
 			e.body.Close()
 		}
 	}
 	e.emit(raw)
 }
 
-// gone is the last event of a watch whose revision is no longer available.
-const gone = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
+// expiredEvent is the last event of a watch whose revision is no longer available.
+const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"message":"too old resource version","reason":"Expired","code":410}}`

@@ -67,9 +67,9 @@ func (r *request) readPath(parts []string) bool {
 		r.namespace = parts[1]
 		parts = parts[2:]
 	}
-	for i, to := range []*string{&r.resource.Resource, &r.name, &r.sub} {
+	for i, target := range []*string{&r.resource.Resource, &r.name, &r.sub} {
 		if i < len(parts) {
-			*to = parts[i]
+			*target = parts[i]
 		}
 	}
 	return true
@@ -141,16 +141,16 @@ func metaIn(body []byte) meta {
 	return object.Metadata
 }
 
-// madeUp matches the suffix of a generated name. The server generates it, or a client that sets generateName
+// generatedSuffix matches the suffix of a generated name. The server generates it, or a client that sets generateName
 // itself, as a controller does that derives names from UIDs.
-var madeUp = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+var generatedSuffix = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // nameIn returns the name of an object to be created, or its generateName followed by * if the name is
 // generated.
 func nameIn(body []byte) (name string, generated bool) {
 	m := metaIn(body)
 	end, prefixed := strings.CutPrefix(m.Name, m.GenerateName)
-	if m.GenerateName != "" && (m.Name == "" || prefixed && madeUp.MatchString(end)) {
+	if m.GenerateName != "" && (m.Name == "" || prefixed && generatedSuffix.MatchString(end)) {
 		return m.GenerateName + "*", true
 	}
 	return cmp.Or(m.Name, "?"), false

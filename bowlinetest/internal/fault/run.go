@@ -40,10 +40,10 @@ type Run struct {
 
 	mu        sync.Mutex
 	counts    map[Point]int
-	seen      []Seen
+	points    []Seen
 	hit       []bool               // by index in Plan.Faults
 	generated map[string]string    // aliases, by resource and object
-	made      map[string]string    // aliases, by name
+	aliases   map[string]string    // by name
 	touched   map[string]types.UID // UID of objects with another client's change, by resource and object
 	minute    time.Time            // start of the current minute
 	requests  int                  // in the current minute
@@ -62,7 +62,7 @@ func NewRun(o Options) *Run {
 		Options: o, began: time.Now(), Failed: make(chan struct{}), Stopped: make(chan struct{}),
 		Ended:  make(chan struct{}),
 		counts: map[Point]int{}, hit: make([]bool, len(o.Plan.Faults)), generated: map[string]string{},
-		made:    map[string]string{},
+		aliases: map[string]string{},
 		touched: map[string]types.UID{},
 	}
 }
@@ -94,7 +94,7 @@ func (r *Run) Problems() []string {
 func (r *Run) Seen() []Seen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.seen)
+	return slices.Clone(r.points)
 }
 
 // Unreached returns the faults of the plan whose points the run did not reach.
@@ -133,16 +133,16 @@ func (r *Run) LastWrite() time.Time {
 // request counts a request, and fails the run if there are too many.
 func (r *Run) request(p *Process) {
 	r.mu.Lock()
-	p.asked = true
+	p.active = true
 	if time.Since(r.minute) >= time.Minute {
 		r.minute, r.requests = time.Now(), 0
 	}
 	r.requests++
 	r.all++
 	r.busiest = max(r.busiest, r.requests)
-	over := r.MostRequests > 0 && r.requests == r.MostRequests
+	exceeded := r.MostRequests > 0 && r.requests == r.MostRequests
 	r.mu.Unlock()
-	if over {
+	if exceeded {
 		r.Fail("hot loop: %d requests in the minute until %s", r.MostRequests, time.Since(r.began))
 	}
 }
@@ -172,7 +172,7 @@ func (r *Run) reach(p Point, kinds ...Kind) (Point, Kind) {
 	p.N = 0
 	r.counts[p]++
 	p.N = r.counts[p]
-	r.seen = append(r.seen, Seen{p, kinds, r.users})
+	r.points = append(r.points, Seen{p, kinds, r.users})
 	for i, f := range r.Plan.Faults {
 		if f.Point == p && slices.Contains(kinds, f.Kind) {
 			r.hit[i] = true
@@ -182,19 +182,19 @@ func (r *Run) reach(p Point, kinds ...Kind) (Point, Kind) {
 	return p, ""
 }
 
-// learn records a name that the server generated from a prefix.
-func (r *Run) learn(resource schema.GroupResource, namespace, name, prefix string) {
+// recordGenerated records a name that the server generated from a prefix.
+func (r *Run) recordGenerated(resource schema.GroupResource, namespace, name, prefix string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.generated[resource.String()+" "+objectText(namespace, name)] = prefix + "*"
-	r.made[name] = prefix + "*"
+	r.aliases[name] = prefix + "*"
 }
 
 // Generated maps the names that the server generated to their prefixes, followed by *.
 func (r *Run) Generated() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.made)
+	return maps.Clone(r.aliases)
 }
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -262,8 +262,8 @@ func (r *Run) Rows() []Row {
 	return rows
 }
 
-// wrote records the time of a write by a process.
-func (r *Run) wrote() {
+// recordWrite records the time of a write by a process.
+func (r *Run) recordWrite() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lastWrite = time.Now()

@@ -36,9 +36,9 @@ func (w user) RoundTrip(q *http.Request) (*http.Response, error) {
 		<-w.run.Ended
 		return nil, errStopped
 	}
-	what := Point{Verb: r.verb, Resource: r.resourceText(),
-		Object: w.run.stable(r.resource, r.namespace, r.name)}.what()
-	row := w.run.Note(userName, what, "")
+	action := Point{Verb: r.verb, Resource: r.resourceText(),
+		Object: w.run.stable(r.resource, r.namespace, r.name)}.action()
+	row := w.run.Note(userName, action, "")
 	w.run.touch(r, "")
 	response, err := w.run.Next.RoundTrip(r.forward())
 	if err != nil {

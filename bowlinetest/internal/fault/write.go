@@ -12,10 +12,10 @@ import (
 )
 
 // write executes a request that changes something.
-func (l *life) write(r *request) (*http.Response, error) {
+func (l *lifetime) write(r *request) (*http.Response, error) {
 	run := l.process.run
 	point, fault := run.reach(l.point(r), l.faultsOf(r)...)
-	row := run.row(l.process.name, point.what(), "", fault)
+	row := run.row(l.process.name, point.action(), "", fault)
 	switch fault {
 	case CrashBefore:
 		l.crash()
@@ -30,23 +30,23 @@ func (l *life) write(r *request) (*http.Response, error) {
 	case Conflict:
 		run.answer(row, l.interfere(r, point))
 	case Behind:
-		l.process.keepBehind(r.resource.String())
+		l.process.delayEvents(r.resource.String())
 	}
 	ctx := r.Context()
 	if fault == CrashAfter || fault == Lost {
 		ctx = context.WithoutCancel(ctx)
 	}
 	before := len(run.History.Changes(0))
-	response, err := l.whole(r, ctx)
+	response, err := l.roundTrip(r, ctx)
 	if run.History.changed(before, r.resource) {
-		run.wrote()
+		run.recordWrite()
 	}
 	if err != nil {
 		run.answer(row, err.Error())
 		return nil, err
 	}
 	run.answer(row, fmt.Sprint(response.StatusCode))
-	l.learn(r, point, response)
+	l.recordResponse(r, point, response)
 	switch fault {
 	case CrashAfter:
 		l.crash()
@@ -61,7 +61,7 @@ func (l *life) write(r *request) (*http.Response, error) {
 var errLost = fmt.Errorf("reading the answer: %w", io.ErrUnexpectedEOF)
 
 // faultsOf returns the faults that can be injected at a write.
-func (l *life) faultsOf(r *request) []Kind {
+func (l *lifetime) faultsOf(r *request) []Kind {
 	kinds := []Kind{CrashBefore, CrashAfter, Refused, Throttled, Lost}
 	if r.verb == "update" || r.verb == "patch" || r.verb == "apply" {
 		kinds = append(kinds, Conflict)
@@ -72,8 +72,8 @@ func (l *life) faultsOf(r *request) []Kind {
 	return kinds
 }
 
-// whole executes a request and reads its whole response. It is canceled by ctx and by the end of the process.
-func (l *life) whole(r *request, ctx context.Context) (*http.Response, error) {
+// roundTrip executes a request and reads its whole response. It is canceled by ctx and by the end of the process.
+func (l *lifetime) roundTrip(r *request, ctx context.Context) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
@@ -88,16 +88,16 @@ func (l *life) whole(r *request, ctx context.Context) (*http.Response, error) {
 	return response, err
 }
 
-// learn records facts from the response to a write: a name that the server generated, that no conflict was
+// recordResponse records facts from the response to a write: a name that the server generated, that no conflict was
 // possible because there was no object to change, and that the write undid another client's change.
-func (l *life) learn(r *request, point Point, response *http.Response) {
+func (l *lifetime) recordResponse(r *request, point Point, response *http.Response) {
 	body, _ := io.ReadAll(response.Body) // reads from memory, which cannot fail
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	switch meta := metaIn(body); response.StatusCode {
 	case http.StatusCreated:
 		l.process.run.withdraw(point, Conflict)
 		if r.generated && meta.Name != "" {
-			l.process.run.learn(r.resource, r.namespace, meta.Name, strings.TrimSuffix(r.name, "*"))
+			l.process.run.recordGenerated(r.resource, r.namespace, meta.Name, strings.TrimSuffix(r.name, "*"))
 		}
 	case http.StatusNotFound:
 		l.process.run.withdraw(point, Conflict)
@@ -129,7 +129,7 @@ func status(r *request, code int, reason, message string) *http.Response {
 // Effect calls do, a side effect outside the API, as a write of the process whose context ctx is. The process
 // may crash before or after it, or the effect may fail. Outside of a run, Effect only calls do.
 func Effect(ctx context.Context, name string, do func() error) error {
-	l, ok := ctx.Value(lifeKey{}).(*life)
+	l, ok := ctx.Value(lifetimeKey{}).(*lifetime)
 	if !ok {
 		return do()
 	}
@@ -140,7 +140,7 @@ func Effect(ctx context.Context, name string, do func() error) error {
 	run.request(l.process)
 	at := Point{Process: l.process.name, Verb: "effect", Resource: "outside", Object: run.withoutUIDs(name)}
 	point, fault := run.reach(at, CrashBefore, CrashAfter, Refused, Lost)
-	row := run.row(l.process.name, point.what(), "", fault)
+	row := run.row(l.process.name, point.action(), "", fault)
 	switch fault {
 	case CrashBefore:
 		l.crash()
@@ -150,7 +150,7 @@ func Effect(ctx context.Context, name string, do func() error) error {
 		run.answer(row, "not done: refused")
 		return errors.New("refused")
 	}
-	run.wrote()
+	run.recordWrite()
 	err := do()
 	if run.answer(row, "done"); err != nil {
 		run.answer(row, err.Error())

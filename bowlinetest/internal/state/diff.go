@@ -14,9 +14,9 @@ func Diff(want, got Normal) []string {
 	var lines []string
 	for _, name := range keys(want, got) {
 		w, wanted := want[name]
-		g, there := got[name]
+		g, found := got[name]
 		switch {
-		case !there:
+		case !found:
 			lines = append(lines, name+": is missing")
 		case !wanted:
 			lines = append(lines, name+": is unexpected")
@@ -67,9 +67,9 @@ func short(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	const most = 200
-	if len(data) > most {
-		return string(data[:most]) + "..."
+	const maxLength = 200
+	if len(data) > maxLength {
+		return string(data[:maxLength]) + "..."
 	}
 	return string(data)
 }
