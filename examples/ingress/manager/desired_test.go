@@ -11,9 +11,9 @@ func TestPortSelection(t *testing.T) {
 	t.Parallel()
 	h2c, http := "kubernetes.io/h2c", "http"
 	for name, c := range map[string]struct {
-		annotation string
-		ports      []corev1.ServicePort
-		want       int32
+		port  string
+		ports []corev1.ServicePort
+		want  int32
 	}{
 		"the only one":        {"", []corev1.ServicePort{{Port: 9000}}, 9000},
 		"the first":           {"", []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2}}, 1},
@@ -31,7 +31,7 @@ func TestPortSelection(t *testing.T) {
 			0},
 		"there is none": {"", nil, 0},
 	} {
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationPort: c.annotation}}}
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationPort: c.port}}}
 		s.Spec.Ports = c.ports
 		got, problem := portOf(s)
 		if got != c.want || (problem != nil) != (c.want == 0) {
