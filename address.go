@@ -18,9 +18,9 @@ func (p *Plane) advertisedAddress() netip.AddrPort {
 
 // publicAddress returns the address at which other machines reach a socket on ip. If ip is unspecified, that is the
 // machine's own address.
-func publicAddress(ip netip.Addr, own func() netip.Addr) netip.Addr {
+func publicAddress(ip netip.Addr, outgoing func() netip.Addr) netip.Addr {
 	if ip.IsUnspecified() {
-		ip = own()
+		ip = outgoing()
 	}
 	if ip = ip.Unmap().WithZone(""); ip.IsGlobalUnicast() {
 		return ip

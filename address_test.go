@@ -17,24 +17,24 @@ import (
 
 func TestReachableAddressOfSocket(t *testing.T) {
 	t.Parallel()
-	own := func() netip.Addr { return netip.MustParseAddr("10.1.0.1") }
+	outgoing := func() netip.Addr { return netip.MustParseAddr("10.1.0.1") }
 	none := func() netip.Addr { return netip.Addr{} }
 	for name, c := range map[string]struct {
-		socket string
-		own    func() netip.Addr
-		want   string
+		socket   string
+		outgoing func() netip.Addr
+		want     string
 	}{
-		"an address":                     {"10.2.0.1", own, "10.2.0.1"},
-		"an address of IPv6":             {"2001:db8::1", own, "2001:db8::1"},
-		"an address of IPv4 in IPv6":     {"::ffff:10.2.0.1", own, "10.2.0.1"},
-		"the loopback":                   {"127.0.0.1", own, "invalid IP"},
-		"the loopback of IPv6":           {"::1", own, "invalid IP"},
-		"a link":                         {"fe80::1%eth0", own, "invalid IP"},
-		"all addresses":                  {"0.0.0.0", own, "10.1.0.1"},
-		"all addresses of both":          {"::", own, "10.1.0.1"},
+		"an address":                     {"10.2.0.1", outgoing, "10.2.0.1"},
+		"an address of IPv6":             {"2001:db8::1", outgoing, "2001:db8::1"},
+		"an address of IPv4 in IPv6":     {"::ffff:10.2.0.1", outgoing, "10.2.0.1"},
+		"the loopback":                   {"127.0.0.1", outgoing, "invalid IP"},
+		"the loopback of IPv6":           {"::1", outgoing, "invalid IP"},
+		"a link":                         {"fe80::1%eth0", outgoing, "invalid IP"},
+		"all addresses":                  {"0.0.0.0", outgoing, "10.1.0.1"},
+		"all addresses of both":          {"::", outgoing, "10.1.0.1"},
 		"all of a machine on no network": {"::", none, "invalid IP"},
 	} {
-		if got := publicAddress(netip.MustParseAddr(c.socket), c.own).String(); got != c.want {
+		if got := publicAddress(netip.MustParseAddr(c.socket), c.outgoing).String(); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -74,8 +74,8 @@ func TestAPIEndpointsServeTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Host = "https://" + to[0]
-	there := kubernetes.NewForConfigOrDie(config).CoreV1().Services("default")
-	if _, err := there.Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
+	services := kubernetes.NewForConfigOrDie(config).CoreV1().Services("default")
+	if _, err := services.Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
 		t.Errorf("where the endpoints lead to: %v", err)
 	}
 	for _, listen := range []string{"127.0.0.1:0", ""} {

@@ -149,19 +149,19 @@ func TestStartAndCloseManyTimes(t *testing.T) {
 // TestPortInUse checks that Start reports unusable options and leaves nothing running.
 func TestPortInUse(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	inUse, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
-	address := taken.Addr().String()
+	defer inUse.Close()
+	address := inUse.Addr().String()
 	if _, err := bowline.Start(t.Context(), bowline.Options{Listen: address}); err == nil ||
 		!strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a taken port: %v", err)
 	}
-	for _, wrong := range []string{"nowhere", "127.0.0.1:99999", "127.0.0.1"} {
-		if _, err := bowline.Start(t.Context(), bowline.Options{Listen: wrong}); err == nil {
-			t.Errorf("%q was listened on", wrong)
+	for _, invalid := range []string{"nowhere", "127.0.0.1:99999", "127.0.0.1"} {
+		if _, err := bowline.Start(t.Context(), bowline.Options{Listen: invalid}); err == nil {
+			t.Errorf("%q was listened on", invalid)
 		}
 	}
 	if _, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{"nothing"}}); err == nil ||

@@ -29,11 +29,11 @@ import (
 // docs/controllers.md.
 func TestControllersWatchAndWriteAsDocumented(t *testing.T) {
 	t.Parallel()
-	asked := map[string]*requests{}
+	sent := map[string]*requests{}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		for _, name := range bowline.Controllers() {
-			asked[name] = &requests{watched: map[string]bool{}, written: map[string]bool{}}
-			runAlone(t, p.RESTConfig(), name, asked[name])
+			sent[name] = &requests{watched: map[string]bool{}, written: map[string]bool{}}
+			runAlone(t, p.RESTConfig(), name, sent[name])
 		}
 		liveThrough(t, p)
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
@@ -41,11 +41,11 @@ func TestControllersWatchAndWriteAsDocumented(t *testing.T) {
 		return nil
 	}))
 	rows := controllerRows(t)
-	for name, r := range asked {
+	for name, r := range sent {
 		watched, written := r.list()
-		if said := rows[name]; !slices.Equal(said.watches, watched) || !agrees(said.writes, written) {
+		if documented := rows[name]; !slices.Equal(documented.watches, watched) || !agrees(documented.writes, written) {
 			t.Errorf("docs/controllers.md says of %s\n%v and it is\n| %s | %s | %s |",
-				name, said, name, strings.Join(watched, ", "), strings.Join(written, ", "))
+				name, documented, name, strings.Join(watched, ", "), strings.Join(written, ", "))
 		}
 		delete(rows, name)
 	}
@@ -54,25 +54,25 @@ func TestControllersWatchAndWriteAsDocumented(t *testing.T) {
 	}
 }
 
-// every is the entry in the table that stands for all resources, including custom ones.
-const every = "every resource"
+// anyResource is the entry in the table that stands for all resources, including custom ones.
+const anyResource = "every resource"
 
 // agrees reports whether the writes in the table match the recorded ones. If the table has the entry every,
 // the recorded writes must contain the other entries and at least one more. Events may be missing from the
 // recorded writes, since some are caused only by chance, for example by conflicts.
-func agrees(said, written []string) bool {
+func agrees(documented, written []string) bool {
 	if !slices.Contains(written, "events") {
-		said = slices.DeleteFunc(said, func(resource string) bool { return resource == "events" })
+		documented = slices.DeleteFunc(documented, func(resource string) bool { return resource == "events" })
 	}
-	if len(said) == 0 || said[0] != every {
-		return slices.Equal(said, written)
+	if len(documented) == 0 || documented[0] != anyResource {
+		return slices.Equal(documented, written)
 	}
-	for _, named := range said[1:] {
+	for _, named := range documented[1:] {
 		if !slices.Contains(written, named) {
 			return false
 		}
 	}
-	return len(written) > len(said[1:])
+	return len(written) > len(documented[1:])
 }
 
 // row holds the resources that the table lists for a controller.
@@ -93,10 +93,10 @@ func controllerRows(t *testing.T) map[string]row {
 }
 
 // runAlone runs one controller until the test ends, and records its requests in asked.
-func runAlone(t *testing.T, config *rest.Config, name string, asked *requests) {
-	own := rest.CopyConfig(config)
-	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, asked} })
-	m, err := controller.NewManager(own, controller.ManagerOptions{})
+func runAlone(t *testing.T, config *rest.Config, name string, sent *requests) {
+	copied := rest.CopyConfig(config)
+	copied.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, sent} })
+	m, err := controller.NewManager(copied, controller.ManagerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,15 +122,15 @@ func (r *requests) list() (watched, written []string) {
 	defer r.mu.Unlock()
 	watched, written = slices.Sorted(maps.Keys(r.watched)), slices.Sorted(maps.Keys(r.written))
 	if len(watched) > 20 {
-		watched = []string{every}
+		watched = []string{anyResource}
 	}
 	return watched, written
 }
 
 // recorder is a transport that records watches and writes.
 type recorder struct {
-	next  http.RoundTripper
-	asked *requests
+	next http.RoundTripper
+	sent *requests
 }
 
 var resourcePath = regexp.MustCompile(`^/(?:api|apis/[^/]+)/[^/]+/(?:namespaces/[^/]+/)?([a-z]+)(?:/[^/]+(/[a-z]+)?)?$`)
@@ -142,15 +142,15 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	if path == nil {
 		path = resourcePath.FindStringSubmatch(q.URL.Path)
 	}
-	r.asked.mu.Lock()
+	r.sent.mu.Lock()
 	switch {
 	case path == nil:
 	case q.URL.Query().Get("watch") == "true" || q.URL.Query().Get("watch") == "1":
-		r.asked.watched[path[1]] = true
+		r.sent.watched[path[1]] = true
 	case q.Method != http.MethodGet:
-		r.asked.written[path[1]+path[2]] = true
+		r.sent.written[path[1]+path[2]] = true
 	}
-	r.asked.mu.Unlock()
+	r.sent.mu.Unlock()
 	return r.next.RoundTrip(q)
 }
 

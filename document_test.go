@@ -34,12 +34,12 @@ func TestPagesShowTheExample(t *testing.T) {
 }
 
 var (
-	code     = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`|^(    |\t).*?$") // which links nowhere
-	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	goTest   = regexp.MustCompile("(?:cd (\\w+) && )?go test (\\./[\\w./]*|\\.)\\s+-run\\s+('[^']*'|[^\\s`]+)")
-	testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
-	unsaid   = regexp.MustCompile(`[^\w\- ]`) // what an anchor leaves out
+	code        = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`|^(    |\t).*?$") // contains no links
+	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading     = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	goTest      = regexp.MustCompile("(?:cd (\\w+) && )?go test (\\./[\\w./]*|\\.)\\s+-run\\s+('[^']*'|[^\\s`]+)")
+	testName    = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+	notInAnchor = regexp.MustCompile(`[^\w\- ]`) // not part of an anchor
 )
 
 // TestLinksAreValid follows the links of all pages to files, and to the headings in them.
@@ -141,7 +141,7 @@ func follow(t *testing.T, page, target string) {
 		return
 	}
 	for _, h := range heading.FindAllStringSubmatch(read(t, file), -1) {
-		if strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == anchor {
+		if strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == anchor {
 			return
 		}
 	}

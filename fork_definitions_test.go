@@ -54,16 +54,16 @@ func TestForkHasOwnDefinitions(t *testing.T) {
 }
 
 // watchKnots sends the types of a watch's events until the watch ends.
-func watchKnots(t *testing.T, of *life) <-chan string {
-	w, err := of.dynamic.Resource(knots).Watch(t.Context(), metav1.ListOptions{})
-	of.must(err)
+func watchKnots(t *testing.T, run *planeRun) <-chan string {
+	w, err := run.dynamic.Resource(knots).Watch(t.Context(), metav1.ListOptions{})
+	run.must(err)
 	t.Cleanup(w.Stop)
-	told := make(chan string, 100)
+	types := make(chan string, 100)
 	go func() {
-		defer close(told)
+		defer close(types)
 		for e := range w.ResultChan() {
-			told <- string(e.Type)
+			types <- string(e.Type)
 		}
 	}()
-	return told
+	return types
 }

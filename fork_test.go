@@ -28,18 +28,18 @@ import (
 )
 
 // fork starts a fork of l's plane.
-func (l *life) fork(change ...func(*bowline.Options)) *life {
+func (l *planeRun) fork(change ...func(*bowline.Options)) *planeRun {
 	l.Helper()
 	plane, err := l.plane.Fork(l.Context(), change...)
 	l.must(err)
 	l.Cleanup(func() { plane.Close() })
 	config := plane.RESTConfig()
-	return &life{l.T, plane, kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)}
+	return &planeRun{l.T, plane, kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)}
 }
 
 // ask sends a request and returns the status code and body, or 0 and the error. The body of a PATCH is a
 // merge patch.
-func (l *life) ask(method, path, body string) (int, string) {
+func (l *planeRun) ask(method, path, body string) (int, string) {
 	config := l.plane.RESTConfig()
 	req, err := http.NewRequestWithContext(l.Context(), method, config.Host+path, strings.NewReader(body))
 	if err != nil {
@@ -62,7 +62,7 @@ func (l *life) ask(method, path, body string) (int, string) {
 }
 
 // done is ask for requests that must succeed.
-func (l *life) done(method, path, body string) string {
+func (l *planeRun) done(method, path, body string) string {
 	l.Helper()
 	code, answer := l.ask(method, path, body)
 	if code/100 != 2 {
@@ -78,7 +78,7 @@ const (
 )
 
 // tied starts a plane with custom resources of kind Knot.
-func tied(t *testing.T, o bowline.Options) *life {
+func tied(t *testing.T, o bowline.Options) *planeRun {
 	t.Helper()
 	l := begin(t, o)
 	l.define("Knot", "knots")
@@ -109,12 +109,12 @@ func TestForkHasStateOfPlane(t *testing.T) {
 			}
 		}
 		for _, resource := range []schema.GroupVersionResource{knots, {Version: "v1", Resource: "configmaps"}} {
-			ours, err := l.plane.Source().List(t.Context(), resource, client.Options{})
+			original, err := l.plane.Source().List(t.Context(), resource, client.Options{})
 			l.must(err)
-			theirs, err := f.plane.Source().List(t.Context(), resource, client.Options{})
+			forked, err := f.plane.Source().List(t.Context(), resource, client.Options{})
 			l.must(err)
-			if len(ours.Items) != 1 || len(theirs.Items) != 1 || ours.Items[0] != theirs.Items[0] {
-				t.Errorf("%s are not shared: %v, %v", resource.Resource, ours.Items, theirs.Items)
+			if len(original.Items) != 1 || len(forked.Items) != 1 || original.Items[0] != forked.Items[0] {
+				t.Errorf("%s are not shared: %v, %v", resource.Resource, original.Items, forked.Items)
 			}
 		}
 		if got := f.done("POST", knotsPath,
@@ -123,7 +123,7 @@ func TestForkHasStateOfPlane(t *testing.T) {
 			t.Errorf("a knot of the fork is %s", got)
 		}
 		l.end()
-		ofFork, err := tell(t.Context(), f.plane)
+		ofFork, err := send(t.Context(), f.plane)
 		f.must(err)
 		for i, answer := range ofFork {
 			if code := regexp.MustCompile(`: \d+`).FindString(answer); code == ": 500" || code == ": 503" {
@@ -150,7 +150,8 @@ func TestForkAndPlaneAcceptConcurrentWrites(t *testing.T) {
 			fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"m-%d"}}`, i))
 	}
 	first := l.fork()
-	all := map[string]*life{"the plane": l, "a fork": first, "another fork": l.fork(), "a fork of a fork": first.fork()}
+	all := map[string]*planeRun{"the plane": l, "a fork": first, "another fork": l.fork(),
+		"a fork of a fork": first.fork()}
 	var group errgroup.Group
 	for name, side := range all {
 		for _, path := range []string{mapsPath, knotsPath} {
@@ -192,7 +193,7 @@ func TestForkOutlivesItsPlane(t *testing.T) {
 		before := goleak.IgnoreCurrent()
 		l := tied(t, bowline.Options{})
 		f := l.fork(func(o *bowline.Options) { o.Controllers = nil })
-		all := []*life{l, f, f.fork()}
+		all := []*planeRun{l, f, f.fork()}
 		for n, i := range order {
 			all[i].end()
 			if _, err := all[i].plane.Fork(t.Context()); !errors.Is(err, store.ErrClosed) {
@@ -274,14 +275,14 @@ func TestForkRejectsRevisionsOfPlane(t *testing.T) {
 }
 
 // counting is a plugin that counts the creations of ConfigMaps.
-type counting struct{ asked chan string }
+type counting struct{ requested chan string }
 
 func (counting) Name() string { return "Counting" }
 func (counting) Handles(op admission.Operation, r schema.GroupResource, _ string) bool {
 	return op == admission.Create && r.Resource == "configmaps"
 }
 func (c counting) Admit(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
-	c.asked <- a.Object.GetName()
+	c.requested <- a.Object.GetName()
 	return nil
 }
 func (counting) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
@@ -292,7 +293,7 @@ func TestForkInheritsOptions(t *testing.T) {
 	l := begin(t, bowline.Options{Controllers: []string{bowline.NoControllers}, Plugins: []admission.Plugin{plugin}})
 	f := l.fork()
 	f.done("POST", mapsPath, `{"metadata":{"name":"in-the-fork"}}`)
-	if name := <-plugin.asked; name != "in-the-fork" {
+	if name := <-plugin.requested; name != "in-the-fork" {
 		t.Errorf("the plugin was called for %s", name)
 	}
 	for want, change := range map[string]func(*bowline.Options){

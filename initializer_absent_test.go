@@ -96,8 +96,8 @@ func TestControllersWithMissingInitializer(t *testing.T) {
 			}
 		}
 		end(t, pods, time.Hour)
-		if seen := podsByApp(t, pods); !maps.Equal(seen, most) {
-			t.Errorf("in the end there are %v, not %v", seen, most)
+		if running := podsByApp(t, pods); !maps.Equal(running, most) {
+			t.Errorf("in the end there are %v, not %v", running, most)
 		}
 	})
 }
@@ -107,14 +107,14 @@ func nobodyInitializesPods(t *testing.T, c *client.Client) {
 	t.Helper()
 	gvr := schema.GroupVersion{Group: "admissionregistration.k8s.io",
 		Version: "v1alpha1"}.WithResource("initializerconfigurations")
-	nobody := &unstructured.Unstructured{Object: map[string]any{
+	configuration := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": gvr.GroupVersion().String(), "kind": "InitializerConfiguration",
 		"metadata": map[string]any{"name": "nobody"},
 		"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{
 			"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"pods"},
 		}}}},
 	}}
-	if _, err := client.Of[*unstructured.Unstructured](c, gvr).Create(t.Context(), nobody,
+	if _, err := client.Of[*unstructured.Unstructured](c, gvr).Create(t.Context(), configuration,
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func nobodyInitializesPods(t *testing.T, c *client.Client) {
 // end removes the pending initializers of existing pods, and of new ones for a while.
 func end(t *testing.T, pods client.Resource[*corev1.Pod], lasts time.Duration) {
 	t.Helper()
-	for begun := time.Now(); time.Since(begun) < lasts; time.Sleep(10 * time.Second) {
+	for start := time.Now(); time.Since(start) < lasts; time.Sleep(10 * time.Second) {
 		for pod, err := range pods.Uninitialized().All(context.Background(), "default", metav1.ListOptions{}) {
 			done := []byte(`{"metadata":{"initializers":null}}`)
 			if err == nil {

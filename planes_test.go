@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// story is a list of requests that cover many features of a plane.
-var story = []struct{ method, path, body string }{
+// exchanges is a list of requests that cover many features of a plane.
+var exchanges = []struct{ method, path, body string }{
 	{"GET", "/version", ""},
 	{"GET", "/api/v1/namespaces", ""},
 	{"GET", "/apis", ""},
@@ -45,11 +45,11 @@ var story = []struct{ method, path, body string }{
 
 var uids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// tell sends the story to a plane and returns the responses without random parts.
-func tell(ctx context.Context, plane *bowline.Plane) ([]string, error) {
+// send sends the exchanges to a plane and returns the responses without random parts.
+func send(ctx context.Context, plane *bowline.Plane) ([]string, error) {
 	config := plane.RESTConfig()
 	var answers []string
-	for _, s := range story {
+	for _, s := range exchanges {
 		req, err := http.NewRequestWithContext(ctx, s.method, config.Host+s.path, strings.NewReader(s.body))
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func TestHundredPlanesAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const planes = 100
-		told := make([][]string, planes)
+		all := make([][]string, planes)
 		var group errgroup.Group
 		for i := range planes {
 			group.Go(func() error {
@@ -88,22 +88,22 @@ func TestHundredPlanesAreIndependent(t *testing.T) {
 					return err
 				}
 				defer plane.Close()
-				told[i], err = tell(t.Context(), plane)
+				all[i], err = send(t.Context(), plane)
 				return err
 			})
 		}
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		for i, answers := range told {
+		for i, answers := range all {
 			for n := range answers {
-				if answers[n] != told[0][n] {
-					t.Fatalf("plane %d answers\n%s\nplane 0\n%s", i, answers[n], told[0][n])
+				if answers[n] != all[0][n] {
+					t.Fatalf("plane %d answers\n%s\nplane 0\n%s", i, answers[n], all[0][n])
 				}
 			}
 		}
 		var list struct{ Items []any }
-		last := told[0][12]
+		last := all[0][12]
 		if err := json.Unmarshal([]byte(last[strings.Index(last, "{"):]), &list); err != nil || len(list.Items) != 1 {
 			t.Errorf("unexpected journal: %s", last)
 		}

@@ -238,7 +238,7 @@ func TestLinesEndAt120Columns(t *testing.T) {
 
 // TestTypesHaveAtMost30Methods counts the methods that are declared for each type, tests included.
 func TestTypesHaveAtMost30Methods(t *testing.T) {
-	const most = 30
+	const limit = 30
 	methods := map[string]int{}
 	everyFile(t, func(path, text string) {
 		f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
@@ -252,8 +252,8 @@ func TestTypesHaveAtMost30Methods(t *testing.T) {
 		}
 	})
 	for name, n := range methods {
-		if n > most {
-			t.Errorf("%s has %d methods, want at most %d: a part of it is a type of its own", name, n, most)
+		if n > limit {
+			t.Errorf("%s has %d methods, want at most %d: a part of it is a type of its own", name, n, limit)
 		}
 	}
 }

@@ -23,15 +23,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// life is one run of a plane on persistent storage.
-type life struct {
+// planeRun is one run of a plane on persistent storage.
+type planeRun struct {
 	*testing.T
 	plane   *bowline.Plane
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
 }
 
-func begin(t *testing.T, o bowline.Options) *life {
+func begin(t *testing.T, o bowline.Options) *planeRun {
 	t.Helper()
 	plane, err := bowline.Start(t.Context(), o)
 	if err != nil {
@@ -39,15 +39,15 @@ func begin(t *testing.T, o bowline.Options) *life {
 	}
 	t.Cleanup(func() { plane.Close() })
 	config := plane.RESTConfig()
-	return &life{t, plane, kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)}
+	return &planeRun{t, plane, kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)}
 }
 
-func (l *life) end() {
+func (l *planeRun) end() {
 	l.Helper()
 	l.must(l.plane.Close())
 }
 
-func (l *life) must(err error) {
+func (l *planeRun) must(err error) {
 	l.Helper()
 	if err != nil {
 		l.Fatal(err)
@@ -61,7 +61,7 @@ var (
 
 // define creates the definition of a kind whose field loops defaults to 1. All of them have the short name k,
 // which only one can be granted.
-func (l *life) define(kind, plural string) {
+func (l *planeRun) define(kind, plural string) {
 	l.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{Kind: "CustomResourceDefinition", APIVersion: "apiextensions.k8s.io/v1"},
@@ -92,7 +92,7 @@ func knot(name string) *unstructured.Unstructured {
 }
 
 // all returns the items of a list as the server encodes them, and the revision of the list.
-func (l *life) all(path string) (items, revision string) {
+func (l *planeRun) all(path string) (items, revision string) {
 	l.Helper()
 	data, err := l.typed.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept",
 		"application/json").DoRaw(l.Context())
@@ -104,7 +104,7 @@ func (l *life) all(path string) (items, revision string) {
 }
 
 // apiPort returns the target port of the kubernetes Service.
-func (l *life) apiPort() int {
+func (l *planeRun) apiPort() int {
 	l.Helper()
 	service, err := l.typed.CoreV1().Services("default").Get(l.Context(), "kubernetes", metav1.GetOptions{})
 	l.must(err)
@@ -136,18 +136,18 @@ func TestRestartedPlaneHasItsObjects(t *testing.T) {
 	}
 	first.end()
 
-	again := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
+	restarted := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{bowline.NoControllers}})
 	for _, path := range paths {
-		items, now := again.all(path)
+		items, now := restarted.all(path)
 		if items != want[path] || now != revision {
 			t.Errorf("%s at revision %s:\n%s\nwas, at revision %s:\n%s", path, now, items, revision, want[path])
 		}
 	}
-	if made, err := again.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("other"),
+	if made, err := restarted.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("other"),
 		metav1.CreateOptions{}); err != nil || made.Object["loops"] != int64(1) {
 		t.Errorf("a definition from before makes %v (%v)", made, err)
 	}
-	_, err = again.typed.CoreV1().Services("default").Create(t.Context(), serviceAt(service.Spec.ClusterIP),
+	_, err = restarted.typed.CoreV1().Services("default").Create(t.Context(), serviceAt(service.Spec.ClusterIP),
 		metav1.CreateOptions{})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("an address that a service from before has was given to another one: %v", err)
@@ -168,8 +168,8 @@ func TestAPIServiceFollowsNewPort(t *testing.T) {
 	first := begin(t, bowline.Options{Storage: storage.Open(), Listen: "127.0.0.1:0"})
 	before := first.apiPort()
 	first.end()
-	again := begin(t, bowline.Options{Storage: storage.Open()})
-	if now := again.apiPort(); now != 6443 || before == now {
+	restarted := begin(t, bowline.Options{Storage: storage.Open()})
+	if now := restarted.apiPort(); now != 6443 || before == now {
 		t.Errorf("the service leads to port %d, and did to %d", now, before)
 	}
 }
@@ -180,7 +180,7 @@ func TestStartWithTakenServiceAddress(t *testing.T) {
 	first := begin(t, bowline.Options{Storage: storage.Open()})
 	services := first.typed.CoreV1().Services("default")
 	first.must(services.Delete(t.Context(), "kubernetes", metav1.DeleteOptions{}))
-	thief, err := services.Create(t.Context(), serviceAt("10.0.0.1"), metav1.CreateOptions{})
+	conflicting, err := services.Create(t.Context(), serviceAt("10.0.0.1"), metav1.CreateOptions{})
 	first.must(err)
 	first.end()
 
@@ -190,7 +190,7 @@ func TestStartWithTakenServiceAddress(t *testing.T) {
 	if _, err := services.Get(t.Context(), "kubernetes", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the service of the API: %v", err)
 	}
-	second.must(services.Delete(t.Context(), thief.Name, metav1.DeleteOptions{}))
+	second.must(services.Delete(t.Context(), conflicting.Name, metav1.DeleteOptions{}))
 	second.end()
 	if !strings.Contains(logged.String(), `object="Service kubernetes"`) ||
 		!strings.Contains(logged.String(), "already allocated") {
@@ -221,17 +221,17 @@ func TestPendingDeletionsContinueAfterRestart(t *testing.T) {
 	first.must(first.typed.CoreV1().Namespaces().Delete(t.Context(), "going", metav1.DeleteOptions{}))
 	first.end()
 
-	again := begin(t, bowline.Options{Storage: storage.Open()})
-	_, err = again.dynamic.Resource(knots).Namespace("default").Patch(t.Context(), "held",
+	restarted := begin(t, bowline.Options{Storage: storage.Open()})
+	_, err = restarted.dynamic.Resource(knots).Namespace("default").Patch(t.Context(), "held",
 		"application/merge-patch+json",
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	again.must(err)
-	again.awaitGone(definitions, "knots.example.com")
-	again.awaitGone(corev1.SchemeGroupVersion.WithResource("namespaces"), "going")
+	restarted.must(err)
+	restarted.awaitGone(definitions, "knots.example.com")
+	restarted.awaitGone(corev1.SchemeGroupVersion.WithResource("namespaces"), "going")
 }
 
 // awaitGone waits until a cluster-scoped object is deleted.
-func (l *life) awaitGone(resource schema.GroupVersionResource, name string) {
+func (l *planeRun) awaitGone(resource schema.GroupVersionResource, name string) {
 	l.Helper()
 	list, err := l.dynamic.Resource(resource).List(l.Context(),
 		metav1.ListOptions{FieldSelector: "metadata.name=" + name})

@@ -54,10 +54,10 @@ func TestAllReadsAllPages(t *testing.T) {
 
 func TestAllContinuesAfterExpiredToken(t *testing.T) {
 	t.Parallel()
-	var asked []string
+	var requests []string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		token := r.URL.Query().Get("continue")
-		asked = append(asked, token)
+		requests = append(requests, token)
 		switch token {
 		case "":
 			answer(w, 200,
@@ -81,7 +81,7 @@ func TestAllContinuesAfterExpiredToken(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || !errors.Is(last, client.ErrIncomplete) {
 		t.Errorf("got last value %v; names (-want +got):\n%s", last, diff)
 	}
-	if diff := cmp.Diff([]string{"", "old", "new"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"", "old", "new"}, requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

@@ -44,22 +44,22 @@ type Client struct {
 // client encodes built-in types as protobuf and all others as JSON. It reports writes to the observers of their
 // contexts (see Observe), and a failure to connect as a *ServerError if the cause is known.
 func New(config *rest.Config, options ...Option) (*Client, error) {
-	own := rest.CopyConfig(config)
-	if own.UserAgent == "" {
+	copied := rest.CopyConfig(config)
+	if copied.UserAgent == "" {
 		// sent as User-Agent; servers derive the default field manager from it
-		own.UserAgent = rest.DefaultKubernetesUserAgent()
+		copied.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	explain(own)
-	observe(own)
-	httpClient, err := rest.HTTPClientFor(own)
+	explain(copied)
+	observe(copied)
+	httpClient, err := rest.HTTPClientFor(copied)
 	if err != nil {
-		return nil, fmt.Errorf("creating an HTTP client for %s: %w", own.Host, err)
+		return nil, fmt.Errorf("creating an HTTP client for %s: %w", copied.Host, err)
 	}
-	c, err := newClient(own, httpClient)
+	c, err := newClient(copied, httpClient)
 	if err != nil {
 		return nil, err
 	}
-	c.server = serverOf(own)
+	c.server = serverOf(copied)
 	return c.With(options...), nil
 }
 

@@ -116,10 +116,10 @@ func TestForWrites(t *testing.T) {
 }
 
 // tokens is a server that records the bearer token of each request.
-type tokens struct{ seen []string }
+type tokens struct{ received []string }
 
 func (s *tokens) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.seen = append(s.seen, r.Header.Get("Authorization"))
+	s.received = append(s.received, r.Header.Get("Authorization"))
 	return nil, fmt.Errorf("no answer")
 }
 
@@ -143,8 +143,8 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		ask()
-		if want := []string{"Bearer first", "Bearer second"}; !slices.Equal(slices.Compact(s.seen), want) {
-			t.Errorf("got user agents %q, want %q", s.seen, want)
+		if want := []string{"Bearer first", "Bearer second"}; !slices.Equal(slices.Compact(s.received), want) {
+			t.Errorf("got user agents %q, want %q", s.received, want)
 		}
 	})
 }

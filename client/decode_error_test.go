@@ -68,14 +68,16 @@ func TestDecodeErrorNamesField(t *testing.T) {
 	} {
 		body = "{" + head + "," + test.fields + "}"
 		_, err := client.Of[*widget](c, widgets).Get(t.Context(), "ns", "a")
-		wrong := new(client.DecodeError)
-		if !errors.As(err, &wrong) {
+		decodeError := new(client.DecodeError)
+		if !errors.As(err, &decodeError) {
 			t.Errorf("%s: got %v, want a *DecodeError", test.fields, err)
 			continue
 		}
-		if wrong.Object != "Widget ns/a" || wrong.Type != "*client_test.widget" || wrong.Field != test.field ||
-			wrong.Value != test.value || !strings.Contains(wrong.Err.Error(), test.want) {
-			t.Errorf("%s:\ngot %+v, want field %s, value %s, %q", test.fields, *wrong, test.field, test.value, test.want)
+		if decodeError.Object != "Widget ns/a" || decodeError.Type != "*client_test.widget" ||
+			decodeError.Field != test.field ||
+			decodeError.Value != test.value || !strings.Contains(decodeError.Err.Error(), test.want) {
+			t.Errorf("%s:\ngot %+v, want field %s, value %s, %q", test.fields, *decodeError, test.field, test.value,
+				test.want)
 		}
 	}
 	body = `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[{` + head +
@@ -120,13 +122,13 @@ func TestDecodeErrorSearchIsBounded(t *testing.T) {
 		return []byte(`{"spec":` + strings.Repeat(inner, depth) + `{"size":"large"}` + strings.Repeat("}", depth) + `}`)
 	}
 	for depth, found := range map[int]bool{30: true, 9_000: false} {
-		var misfit *client.DecodeError
-		if _, err := wire.Decode[*widget](nested(depth)); !errors.As(err, &misfit) {
+		var decodeError *client.DecodeError
+		if _, err := wire.Decode[*widget](nested(depth)); !errors.As(err, &decodeError) {
 			t.Fatal(err)
 		}
-		if levels := strings.Count(misfit.Field, "inner"); strings.HasSuffix(misfit.Field, "size") != found ||
+		if levels := strings.Count(decodeError.Field, "inner"); strings.HasSuffix(decodeError.Field, "size") != found ||
 			levels > 1_000 {
-			t.Errorf("%d of %d levels were searched: %.100s", levels, depth, misfit)
+			t.Errorf("%d of %d levels were searched: %.100s", levels, depth, decodeError)
 		}
 	}
 }

@@ -55,8 +55,8 @@ type flags struct {
 // The Go code of the page works as the page describes, with a server of widgets.
 func TestDocumentedLinesWork(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
-	server := serveWidgets(t, &asked)
+	var requests atomic.Int64
+	server := serveWidgets(t, &requests)
 	set := flag.NewFlagSet("program", flag.ContinueOnError)
 	path := kubeconfigFor(t, clientcmdapi.Cluster{Server: server}, clientcmdapi.AuthInfo{})
 	program := func(ctx context.Context, flag flags) error {
@@ -86,17 +86,17 @@ func TestDocumentedLinesWork(t *testing.T) {
 		return nil
 	}
 	err := program(t.Context(), flags{set, func() { set.Parse([]string{"--kubeconfig", path}) }})
-	if err != nil || asked.Load() != 3 {
-		t.Errorf("got %v after %d requests", err, asked.Load())
+	if err != nil || requests.Load() != 3 {
+		t.Errorf("got %v after %d requests", err, requests.Load())
 	}
-	theLinesAreHere(t)
+	expectDocumentedLines(t)
 }
 
 // serveWidgets returns a server with one widget. It counts requests in asked.
-func serveWidgets(t *testing.T, asked *atomic.Int64) string {
+func serveWidgets(t *testing.T, requests *atomic.Int64) string {
 	const widget = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"default","name":"example"},"spec":{"size":7}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		switch r.URL.Path {
 		case "/apis/example.com/v1":
 			answer(w, 200,
@@ -115,8 +115,8 @@ func serveWidgets(t *testing.T, asked *atomic.Int64) string {
 	return server.URL
 }
 
-// theLinesAreHere checks that each line of Go of the page is in this file.
-func theLinesAreHere(t *testing.T) {
+// expectDocumentedLines checks that each line of Go of the page is in this file.
+func expectDocumentedLines(t *testing.T) {
 	t.Helper()
 	source, err := os.ReadFile("document_test.go")
 	if err != nil {

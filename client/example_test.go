@@ -61,8 +61,8 @@ current-context: mine
 
 	flags.Context = "broken"
 	_, err = client.Load(flags)
-	wrong := err.(interface{ Unwrap() []error }).Unwrap()[0].(*client.ConfigError)
-	fmt.Printf("line %d, %s: %v\n", wrong.Line, wrong.Field, wrong.Err)
+	configError := err.(interface{ Unwrap() []error }).Unwrap()[0].(*client.ConfigError)
+	fmt.Printf("line %d, %s: %v\n", configError.Line, configError.Field, configError.Err)
 	// Output:
 	// https://127.0.0.1:6443 <nil>
 	// line 14, contexts[broken].context.user: there is no user "joe" (there are jane)

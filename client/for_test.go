@@ -69,9 +69,9 @@ func TestForFindsResourceOfGoType(t *testing.T) {
 // For returns errors for groups that the server does not have, and for types whose registration failed.
 func TestForErrors(t *testing.T) {
 	t.Parallel()
-	asked := 0
+	requests := 0
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		answer(w, 200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"rbac.example.com"}]}`)
 	})
 	if got := which[*rbacv1.Role](t, c); !strings.Contains(got, "the server has no group rbac") {
@@ -89,8 +89,8 @@ func TestForErrors(t *testing.T) {
 		!strings.Contains(got, "example.org/v2") {
 		t.Errorf("got %s", got)
 	}
-	if asked != 1 {
-		t.Errorf("got %d requests, want 1", asked)
+	if requests != 1 {
+		t.Errorf("got %d requests, want 1", requests)
 	}
 }
 
@@ -134,11 +134,11 @@ func TestOnlyKubernetesGroupsAreBuiltIn(t *testing.T) {
 func TestForRepeatsDiscoveryAfterNotFound(t *testing.T) {
 	t.Parallel()
 	plural := "widgets"
-	asked := 0
+	requests := 0
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/apis/example.com/v1":
-			asked++
+			requests++
 			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"`+plural+
 				`","kind":"Widget"}]}`)
 		case "/apis/example.com/v1/namespaces/n/" + plural + "/a":
@@ -161,15 +161,15 @@ func TestForRepeatsDiscoveryAfterNotFound(t *testing.T) {
 	if err := get("b"); !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	if err := get("a"); err != nil || asked != 1 {
-		t.Fatalf("after a missing object: got %d requests, %v", asked, err)
+	if err := get("a"); err != nil || requests != 1 {
+		t.Fatalf("after a missing object: got %d requests, %v", requests, err)
 	}
 	plural = "thingies"
 	if err := get("a"); !apierrors.IsNotFound(err) {
 		t.Errorf("with the old plural: got %v", err)
 	}
-	if err := get("a"); err != nil || asked != 2 {
-		t.Errorf("after the resource moved: got %v after %d requests", err, asked)
+	if err := get("a"); err != nil || requests != 2 {
+		t.Errorf("after the resource moved: got %v after %d requests", err, requests)
 	}
 }
 

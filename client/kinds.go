@@ -31,11 +31,11 @@ func Types(add ...func(*runtime.Scheme) error) Option {
 
 // With returns a copy of the client with additional options. The copy and c share connections; c does not change.
 func (c *Client) With(options ...Option) *Client {
-	own := *c
+	copied := *c
 	for _, option := range options {
-		option(&own)
+		option(&copied)
 	}
-	return &own
+	return &copied
 }
 
 // served is a kind and the resource under which a server serves it.

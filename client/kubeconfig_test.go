@@ -85,37 +85,38 @@ contexts:
 current-context: x
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names no user (there are u)"},
-	"no server": {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server",
+	"no server": {complete("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server",
 		"no server is named"},
-	"no URL": {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server",
+	"no URL": {complete(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server",
 		"no URL of a server"},
-	"no such CA": {settled("certificate-authority: /none/ca.crt", "{}"), 4,
+	"no such CA": {complete("certificate-authority: /none/ca.crt", "{}"), 4,
 		"clusters[c].cluster.certificate-authority", "no such file"},
-	"no CA in it": {settled("certificate-authority-data: aGVsbG8=", "{}"), 4,
+	"no CA in it": {complete("certificate-authority-data: aGVsbG8=", "{}"), 4,
 		"clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
-	"no such cert": {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6,
+	"no such cert": {complete(server, "{client-certificate: none.crt, client-key: none.key}"), 6,
 		"users[u].user.client-certificate", "none.crt: no such file"},
-	"a cert alone": {settled(server, "{client-certificate-data: aGVsbG8=}"), 6,
+	"a cert alone": {complete(server, "{client-certificate-data: aGVsbG8=}"), 6,
 		"users[u].user.client-key", "no key beside it"},
-	"a key alone": {settled(server, "{client-key-data: aGVsbG8=}"), 6,
+	"a key alone": {complete(server, "{client-key-data: aGVsbG8=}"), 6,
 		"users[u].user.client-certificate", "no certificate beside it"},
-	"no cert in it": {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"),
+	"no cert in it": {complete(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"),
 		6, "users[u].user.client-certificate-data", "no certificate in PEM"},
-	"no such token": {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
-	"no such plugin": {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6,
+	"no such token": {complete(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
+	"no such plugin": {complete(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6,
 		"users[u].user.exec.command", "Get it there."},
-	"a token of two lines": {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
-	"a user of nothing": {settled(server, ""), 6, "users[u].user",
+	"a token of two lines": {complete(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
+	"a user of nothing": {complete(server, ""), 6, "users[u].user",
 		"it is empty (is the file half written?)"},
-	"two credentials": {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user",
+	"two credentials": {complete(server, "{token: a, username: b, password: c}"), 6, "users[u].user",
 		"more than one authentication method"},
 	"no kubeconfig, further down": {"clusters: []\nusers: []\napiVersion: v1\nkind: Pod", 4, "kind", "no kubeconfig"},
 	"of another version":          {"kind: Config\napiVersion: v2", 2, "apiVersion", "no kubeconfig"},
-	"no proxy": {settled(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5,
+	"no proxy": {complete(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5,
 		"clusters[c].cluster.proxy-url", "no URL of a proxy"},
-	"a plugin of no version": {settled(server, "{exec: {command: sh, interactiveMode: Never}}"), 6,
+	"a plugin of no version": {complete(server, "{exec: {command: sh, interactiveMode: Never}}"), 6,
 		"users[u].user.exec.apiVersion", "it is missing"},
-	"a plugin that asks how": {settled(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"), 6,
+	"a plugin that asks how": {complete(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"),
+		6,
 		"users[u].user.exec.interactiveMode", "want Never, IfAvailable or Always"},
 	"two of a name": {`
 users:
@@ -156,12 +157,12 @@ func TestKubeconfigErrorsNameFileLineAndField(t *testing.T) {
 			t.Parallel()
 			path := write(t, "kubeconfig", []byte(test.text))
 			_, err := client.Load(client.Flags{Kubeconfig: path})
-			wrong := new(client.ConfigError)
-			if !errors.As(err, &wrong) || !strings.Contains(wrong.Error(), test.want) {
+			configError := new(client.ConfigError)
+			if !errors.As(err, &configError) || !strings.Contains(configError.Error(), test.want) {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
-			if wrong.File != path || wrong.Line != test.line || wrong.Field != test.field {
-				t.Errorf("%s\ngot line %d, field %q; want %d, %q", wrong, wrong.Line, wrong.Field,
+			if configError.File != path || configError.Line != test.line || configError.Field != test.field {
+				t.Errorf("%s\ngot line %d, field %q; want %d, %q", configError, configError.Line, configError.Field,
 					test.line, test.field)
 			}
 			if strings.Contains(err.Error(), "12345") {
@@ -173,8 +174,8 @@ func TestKubeconfigErrorsNameFileLineAndField(t *testing.T) {
 
 const server = `server: "https://127.0.0.1:1"`
 
-// settled returns a kubeconfig with the fields of its cluster in line 4 and those of its user in line 6.
-func settled(cluster, user string) string {
+// complete returns a kubeconfig with the fields of its cluster in line 4 and those of its user in line 6.
+func complete(cluster, user string) string {
 	if !strings.HasPrefix(cluster, "server") {
 		cluster += "\n    " + server
 	}
@@ -200,7 +201,7 @@ func TestMismatchedKeyIsReported(t *testing.T) {
 		}
 	}
 	path := filepath.Join(folder, "kubeconfig") // which names the files beside it
-	text := settled(server, "\n    client-certificate: jane.crt\n    client-key: jane.key")
+	text := complete(server, "\n    client-certificate: jane.crt\n    client-key: jane.key")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +227,7 @@ func TestKubeconfigErrorsShowNoSecrets(t *testing.T) {
 
 func TestAllKubeconfigErrorsAreReported(t *testing.T) {
 	t.Parallel()
-	path := write(t, "kubeconfig", []byte(settled("certificate-authority: none", "{tokenFile: none}")))
+	path := write(t, "kubeconfig", []byte(complete("certificate-authority: none", "{tokenFile: none}")))
 	_, err := client.Load(client.Flags{Kubeconfig: path})
 	for _, want := range []string{path + ":4: clusters[c].cluster.certificate-authority: ",
 		path + ":7: users[u].user.tokenFile: "} {
@@ -302,7 +303,7 @@ func TestTruncatedKubeconfigs(t *testing.T) {
 
 // For any file, Load returns a config or an error, and does not execute a plugin.
 func FuzzLoad(f *testing.F) {
-	for _, seed := range []string{twoContexts, settled(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a",
+	for _, seed := range []string{twoContexts, complete(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a",
 		"clusters: [{name: c, cluster: &c {<<: *c}}]",
 		"contexts: {? [] : []}", "current-context: [x]", "users: [{name: u, user: {exec: {env: [null]}}}]", "---\n---",
 		"\x00"} {

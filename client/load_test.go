@@ -287,8 +287,8 @@ func TestExpiredClientCertificateIsReported(t *testing.T) {
 	path := kubeconfigFor(t, clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca.pem()},
 		clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key})
 	_, err := client.Load(client.Flags{Kubeconfig: path})
-	wrong := new(client.ConfigError)
-	if !errors.As(err, &wrong) || wrong.Field != "users[me].user.client-certificate-data" ||
+	configError := new(client.ConfigError)
+	if !errors.As(err, &configError) || configError.Field != "users[me].user.client-certificate-data" ||
 		!strings.Contains(err.Error(), "jane expired on") {
 		t.Errorf("before the first request: got %v", err)
 	}

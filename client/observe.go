@@ -65,9 +65,9 @@ func observerOf(ctx context.Context) func(Write) {
 // write to the observer of its context (see Observe). Requests whose context has no observer are not affected. Client
 // needs no Observed config.
 func Observed(config *rest.Config) *rest.Config {
-	own := rest.CopyConfig(config)
-	observe(own)
-	return own
+	copied := rest.CopyConfig(config)
+	observe(copied)
+	return copied
 }
 
 func observe(config *rest.Config) {

@@ -49,8 +49,8 @@ const maxPrealloc = 1 << 20
 
 // readWhole reads the body of a response. The body of an in-process response may be taken without a copy.
 func readWhole(answer *http.Response) ([]byte, error) {
-	if own, ok := answer.Body.(interface{ Rest() ([]byte, bool) }); ok {
-		if data, whole := own.Rest(); whole {
+	if remaining, ok := answer.Body.(interface{ Rest() ([]byte, bool) }); ok {
+		if data, whole := remaining.Rest(); whole {
 			return data, nil
 		}
 	}
@@ -177,16 +177,16 @@ func metadataFacts(message []byte) (facts factsMeta, err error) {
 	const name, uid, revision, deleted, grace, labels, finalizers = 1 << 1, 1 << 5, 1 << 6, 1 << 9, 1 << 10, 1 << 11,
 		1 << 14
 	const objectMetadata, wanted = 1, name | uid | revision | deleted | grace | labels | finalizers
-	var thin []byte
+	var metadataOnly []byte
 	err = wire.EachField(message, func(n protowire.Number, value []byte) error {
 		if n == objectMetadata { // in every Kubernetes object, field 1 is the metadata
-			thin, err = wire.OnlyFields(value, wanted)
+			metadataOnly, err = wire.OnlyFields(value, wanted)
 		}
 		return err
 	})
 	var meta metav1.ObjectMeta
 	if err == nil {
-		err = meta.Unmarshal(thin)
+		err = meta.Unmarshal(metadataOnly)
 	}
 	facts = factsMeta{
 		Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Finalizers: meta.Finalizers,

@@ -79,9 +79,9 @@ func TestObserveReportsServerAndDeletions(t *testing.T) {
 		if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err == nil {
 			t.Fatal("the object still exists")
 		}
-		for k, gone := range []bool{false, false, true, false} {
+		for k, deleted := range []bool{false, false, true, false} {
 			w := (*writes)[k]
-			if w.Gone != gone || k < 3 && (w.UID != obj.UID || w.Labels["k"] != "v") {
+			if w.Gone != deleted || k < 3 && (w.UID != obj.UID || w.Labels["k"] != "v") {
 				t.Errorf("%s: got write %d %+v", contentType, k, w)
 			}
 		}
@@ -89,12 +89,12 @@ func TestObserveReportsServerAndDeletions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, err := client.New(other.RESTConfig())
+		remote, err := client.New(other.RESTConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w := (*writes)[0]; w.Server != here.Server() || w.Server == there.Server() {
-			t.Errorf("got server %q; the server is %q, the other %q", w.Server, here.Server(), there.Server())
+		if w := (*writes)[0]; w.Server != here.Server() || w.Server == remote.Server() {
+			t.Errorf("got server %q; the server is %q, the other %q", w.Server, here.Server(), remote.Server())
 		}
 	}
 }

@@ -22,14 +22,14 @@ import (
 // forms is a transport that records the media types of request and response bodies.
 type forms struct {
 	next http.RoundTripper
-	seen *[]string
+	used *[]string
 }
 
 func (f forms) RoundTrip(q *http.Request) (*http.Response, error) {
 	answer, err := f.next.RoundTrip(q)
 	if err == nil {
 		short := func(s string) string { return s[strings.LastIndexAny(s, "./")+1:] }
-		*f.seen = append(*f.seen, fmt.Sprintf("%s %s>%s", q.Method, short(q.Header.Get("Content-Type")),
+		*f.used = append(*f.used, fmt.Sprintf("%s %s>%s", q.Method, short(q.Header.Get("Content-Type")),
 			short(answer.Header.Get("Content-Type"))))
 	}
 	return answer, err
@@ -37,9 +37,9 @@ func (f forms) RoundTrip(q *http.Request) (*http.Response, error) {
 
 func TestBuiltInTypesUseProtobuf(t *testing.T) {
 	t.Parallel()
-	var seen []string
+	var used []string
 	config := startPlane(t).RESTConfig()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return forms{next, &seen} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return forms{next, &used} })
 	c, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestBuiltInTypesUseProtobuf(t *testing.T) {
 	}
 	want := []string{"POST protobuf>protobuf", "POST protobuf>protobuf", "POST protobuf>protobuf", "GET >protobuf",
 		"GET >protobuf", "GET >json"}
-	if diff := cmp.Diff(want, seen); diff != "" {
+	if diff := cmp.Diff(want, used); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -102,8 +102,8 @@ func TestOtherKindIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.Of[*corev1.Secret](c, configmaps).Get(ctx, "default", "a")
-	wrong := new(client.DecodeError)
-	if !errors.As(err, &wrong) || !strings.Contains(err.Error(),
+	decodeError := new(client.DecodeError)
+	if !errors.As(err, &decodeError) || !strings.Contains(err.Error(),
 		"reading ConfigMap default/a into a *v1.Secret: the server sent a ConfigMap") {
 		t.Errorf("got %v", err)
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// asked lists the options for lists of the same objects, and the forms in which they arrive.
-var asked = map[string]struct {
+// wantRequests lists the options for lists of the same objects, and the forms in which they arrive.
+var wantRequests = map[string]struct {
 	client.Options
 	comes object.Form
 }{
@@ -39,7 +39,7 @@ var asked = map[string]struct {
 
 func TestWireSourceFormsAreEqual(t *testing.T) {
 	t.Parallel()
-	for name, form := range asked {
+	for name, form := range wantRequests {
 		for _, streaming := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, streaming %t", name, streaming), func(t *testing.T) {
 				t.Parallel()
@@ -99,15 +99,15 @@ func listsAndWatches(t *testing.T, options client.Options, comes object.Form, st
 	if err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	events := take(t, watching, 2)
+	events := receive(t, watching, 2)
 	if events[0].Type != watch.Modified || events[1].Type != watch.Deleted || events[1].Object.Key.Name() != "b" {
 		t.Fatalf("got events %+v", events)
 	}
 	isTheSame(t, events[0].Object, changed, comes)
 }
 
-// take waits for a number of events.
-func take(t *testing.T, w client.Watch, n int) []client.Event {
+// receive waits for a number of events.
+func receive(t *testing.T, w client.Watch, n int) []client.Event {
 	t.Helper()
 	var events []client.Event
 	for len(events) < n {
@@ -186,7 +186,7 @@ func watchOf(t *testing.T, body string) client.Watch {
 
 func TestUndecodableEventDoesNotStopWatch(t *testing.T) {
 	t.Parallel()
-	events := take(t, watchOf(t, addedMap+nameless+addedMap), 3)
+	events := receive(t, watchOf(t, addedMap+nameless+addedMap), 3)
 	if events[1].Type != watch.Error || events[1].Err == nil || events[2].Object.Key.Name() != "a" {
 		t.Errorf("got events %+v", events)
 	}
@@ -201,7 +201,7 @@ func TestInterruptedWatchReportsError(t *testing.T) {
 		addedMap + "<html></ht>,": client.ErrUnreadable,
 	} {
 		w := watchOf(t, body)
-		take(t, w, 1)
+		receive(t, w, 1)
 		if _, err := w.Next(t.Context()); !errors.Is(err, want) {
 			t.Errorf("after %q: got %v, want %v", body, err, want)
 		}
@@ -223,18 +223,18 @@ func TestSilentServerTimesOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begun := time.Now()
+		start := time.Now()
 		if _, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{}); err == nil ||
-			time.Since(begun) != 3*time.Minute {
-			t.Errorf("got %v after %v for a list that stalls", err, time.Since(begun))
+			time.Since(start) != 3*time.Minute {
+			t.Errorf("got %v after %v for a list that stalls", err, time.Since(start))
 		}
 		w, err := client.NewSource(c).Watch(t.Context(), configmaps, client.Options{After: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		begun = time.Now()
-		if _, err := w.Next(t.Context()); err == nil || err == io.EOF || time.Since(begun) != 3*time.Minute {
-			t.Errorf("got %v after %v for a silent watch", err, time.Since(begun))
+		start = time.Now()
+		if _, err := w.Next(t.Context()); err == nil || err == io.EOF || time.Since(start) != 3*time.Minute {
+			t.Errorf("got %v after %v for a silent watch", err, time.Since(start))
 		}
 		w.Stop()
 	})
@@ -249,7 +249,7 @@ func TestBusyServerReturnsRetryAfter(t *testing.T) {
 		http.Error(w, "busy", http.StatusTooManyRequests)
 	})
 	_, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
-	if seconds, told := apierrors.SuggestsClientDelay(err); !told || seconds != 7 || requests != 1 {
+	if seconds, suggested := apierrors.SuggestsClientDelay(err); !suggested || seconds != 7 || requests != 1 {
 		t.Errorf("got %v after %d requests, wait %d s", err, requests, seconds)
 	}
 }

@@ -35,7 +35,7 @@ func FuzzList(f *testing.F) {
 	for _, size := range []uint64{5, 1 << 50, 1<<63 + 5, 1<<64 - 1} {
 		f.Add(announcing(2, 2, size))
 	}
-	server := &said{}
+	server := &fixedBody{}
 	source := server.source(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		server.body = data
@@ -81,7 +81,7 @@ func FuzzWatch(f *testing.F) {
 		f.Add(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...))
 	}
 	f.Add([]byte{3, 255, 255, 255, 10})
-	server := &said{}
+	server := &fixedBody{}
 	source := server.source(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		server.body = data

@@ -22,10 +22,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/wire"
 )
 
-// said is a server that answers each first page and each watch with the same body, and has no second page.
-type said struct{ body []byte }
+// fixedBody is a server that answers each first page and each watch with the same body, and has no second page.
+type fixedBody struct{ body []byte }
 
-func (s *said) RoundTrip(q *http.Request) (*http.Response, error) {
+func (s *fixedBody) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.URL.Query().Get("continue") != "" {
 		return nil, errors.New("there is no second page")
 	}
@@ -33,7 +33,7 @@ func (s *said) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // source returns a source that reads from that server.
-func (s *said) source(t testing.TB) client.Source {
+func (s *fixedBody) source(t testing.TB) client.Source {
 	t.Helper()
 	c, err := client.New(&rest.Config{Host: "http://said", Transport: s, QPS: -1})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestInvalidItemDoesNotStopList(t *testing.T) {
 			`{` + kind + `,"metadata":{"resourceVersion":"9"},"items":[` + item + `,` + a + `]}`,
 			`{"items":[` + item + `,` + a + `],"metadata":{"resourceVersion":"9"},` + kind + `}`,
 		} {
-			got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
+			got, err := (&fixedBody{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
 			if err != nil || len(got.Items) != 1 || len(got.Unreadable) != 1 {
 				t.Errorf("%s: got %+v, %v", list, got, err)
 			}
@@ -61,7 +61,7 @@ func TestInvalidItemDoesNotStopList(t *testing.T) {
 func TestListDecodesEscapedNames(t *testing.T) {
 	t.Parallel()
 	list := strings.Replace(twoMaps, `"items"`, `"it\u0065ms"`, 1)
-	got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
+	got, err := (&fixedBody{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
 	if err != nil || len(got.Items) != 2 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -79,7 +79,7 @@ func TestListRejectsImpossibleLengths(t *testing.T) {
 	for _, n := range []protowire.Number{1, 2, 3} {
 		for _, size := range []uint64{64<<20 + 1, 1 << 31, 1 << 50, 1<<63 + 5, math.MaxUint64} {
 			body := announcing(n, protowire.BytesType, size)
-			_, err := (&said{body}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
+			_, err := (&fixedBody{body}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
 			if !errors.Is(err, client.ErrUnreadable) {
 				t.Errorf("field %d of %d bytes: got %v", n, size, err)
 			}
@@ -91,7 +91,7 @@ func TestListRejectsImpossibleLengths(t *testing.T) {
 		"a field without a number":     object.ProtobufMagic + "\x12\x02\x00\x00",
 		"two lists in one":             object.ProtobufMagic + "\x12\x00\x12\x00",
 	} {
-		_, err := (&said{[]byte(body)}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
+		_, err := (&fixedBody{[]byte(body)}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
 		if !errors.Is(err, client.ErrUnreadable) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -100,7 +100,7 @@ func TestListRejectsImpossibleLengths(t *testing.T) {
 
 func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	body := announcing(2, protowire.BytesType, 64<<20-30)
-	source := (&said{body}).source(t)
+	source := (&fixedBody{body}).source(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := source.List(t.Context(), configmaps, client.Options{Protobuf: true})

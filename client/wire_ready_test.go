@@ -44,7 +44,7 @@ func threeMaps(t *testing.T) []byte {
 // Items that are decoded as they arrive are equal to items that are decoded later, but do not retain their bytes.
 func TestEagerAndLazyItemsAreEqual(t *testing.T) {
 	t.Parallel()
-	source := (&said{threeMaps(t)}).source(t)
+	source := (&fixedBody{threeMaps(t)}).source(t)
 	options := client.Options{Protobuf: true}
 	later, err := source.List(t.Context(), configmaps, options)
 	if err != nil || len(later.Items) != 2 {
@@ -59,11 +59,11 @@ func TestEagerAndLazyItemsAreEqual(t *testing.T) {
 		if !reflect.DeepEqual(o.Header, later.Items[i].Header) || o.Revision != later.Items[i].Revision {
 			t.Errorf("got header %+v at %d, want %+v", o.Header, o.Revision, later.Items[i].Header)
 		}
-		got, wrong := wire.ReadObject[*corev1.ConfigMap](o)
+		got, readErr := wire.ReadObject[*corev1.ConfigMap](o)
 		want, err := wire.ReadObject[*corev1.ConfigMap](later.Items[i])
-		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (wrong == nil) ||
+		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (readErr == nil) ||
 			(err == nil) != (i == 0) {
-			t.Errorf("%v and %v (-later +on arrival):\n%s", err, wrong, diff)
+			t.Errorf("%v and %v (-later +on arrival):\n%s", err, readErr, diff)
 		}
 	}
 	if !now.Items[0].IsReady() || now.Items[1].IsReady() || later.Items[0].IsReady() {
@@ -73,7 +73,7 @@ func TestEagerAndLazyItemsAreEqual(t *testing.T) {
 
 func TestDecodedItemIsReturnedAsCopy(t *testing.T) {
 	t.Parallel()
-	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
+	list, err := (&fixedBody{threeMaps(t)}).source(t).List(t.Context(), configmaps,
 		client.Options{Protobuf: true, New: func() client.Object { return &corev1.ConfigMap{} }})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestDecodedItemIsReturnedAsCopy(t *testing.T) {
 // Items of another kind than the reader expects are not decoded as the expected kind.
 func TestItemsOfOtherKindAreNotDecodedEagerly(t *testing.T) {
 	t.Parallel()
-	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
+	list, err := (&fixedBody{threeMaps(t)}).source(t).List(t.Context(), configmaps,
 		client.Options{Protobuf: true, New: func() client.Object { return &corev1.Secret{} }})
 	if err != nil || list.Items[0].IsReady() {
 		t.Errorf("got list %+v, %v", list, err)

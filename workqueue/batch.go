@@ -48,11 +48,11 @@ func (b *batch[T]) holds(e *entry[T]) bool {
 	return b != nil && e.turn-b.first < batchSize && int32(e.turn-b.first) >= b.taken.Add(0)
 }
 
-// takeAhead dequeues a batch if enough items wait and all have the same priority; with several priorities, a batch
+// dequeueBatch dequeues a batch if enough items wait and all have the same priority; with several priorities, a batch
 // would take the shares of the lower ones. A measured queue has no batches, because it records when each item was
 // dequeued.
-func (q *Queue[T]) takeAhead() {
-	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.alike() {
+func (q *Queue[T]) dequeueBatch() {
+	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.onePriority() {
 		return
 	}
 	b := &batch[T]{first: q.entries.turns(batchSize)}
@@ -63,8 +63,8 @@ func (q *Queue[T]) takeAhead() {
 	q.ahead.Store(b)
 }
 
-// giveBack returns the items of the batch that were not taken to the front of their line.
-func (q *Queue[T]) giveBack() {
+// returnBatch returns the items of the batch that no worker has dequeued to the front of their line.
+func (q *Queue[T]) returnBatch() {
 	b := q.ahead.Load()
 	first := min(int(b.taken.Add(batchSize))-batchSize, batchSize)
 	for _, item := range slices.Backward(b.items[first:]) {

@@ -31,7 +31,7 @@ func TestBatchYieldsToHigherPriority(t *testing.T) {
 			q.AddWithPriority(fmt.Sprintf("low %03d", i), Low)
 		}
 		q.lock()
-		q.takeAhead()
+		q.dequeueBatch()
 		q.unlock()
 		if q.ahead.Load().left() != batchSize || q.Len() != batchFrom {
 			t.Fatalf("got a batch of %d of %d items", q.ahead.Load().left(), q.Len())
@@ -62,7 +62,7 @@ func TestExtraDoneInBatchIsHarmless(t *testing.T) {
 		q.Add(i)
 	}
 	q.lock()
-	q.takeAhead()
+	q.dequeueBatch()
 	q.unlock()
 	q.Done(3) // of a worker that had it before
 	q.AddWithPriority(-1, High)
@@ -89,7 +89,7 @@ func TestTurnsRestart(t *testing.T) {
 	}
 	for range 2 {
 		q.lock()
-		q.takeAhead()
+		q.dequeueBatch()
 		q.unlock()
 		for range batchSize {
 			q.Get(t.Context())

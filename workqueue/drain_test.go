@@ -30,7 +30,7 @@ func TestDrainWaitsForReaddedItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
 		q.Add("a")
-		take(t, q)
+		get(t, q)
 		q.Add("a")
 		var draining sync.WaitGroup
 		ended := 0
@@ -47,7 +47,7 @@ func TestDrainWaitsForReaddedItems(t *testing.T) {
 		}
 		synctest.Wait()
 		q.Done("a")
-		take(t, q)
+		get(t, q)
 		q.Add("a") // too late
 		q.AddRateLimited("a")
 		synctest.Wait()

@@ -39,7 +39,7 @@ func TestQueueReleasesMemoryAfterDelaysAndRetries(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		for range 100_000 {
-			item := take(t, q)
+			item := get(t, q)
 			q.Forget(item)
 			q.Done(item)
 		}
@@ -63,8 +63,8 @@ func TestAddGetAndDoneDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		q.Add("a")
 		q.Add("b")
-		q.Done(take(t, q))
-		q.Done(take(t, q))
+		q.Done(get(t, q))
+		q.Done(get(t, q))
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}

@@ -115,7 +115,7 @@ func (t *table[T]) snapshot(m *measured) (s snapshot) {
 			s.waiting[e.priority-Low]++
 		}
 		if e.processing {
-			took := m.since(e.begun)
+			took := m.since(e.started)
 			s.total, s.most = s.total+took, max(s.most, took)
 		}
 	}
@@ -142,17 +142,17 @@ func (m *measured) add(added *int64) {
 	*added = m.now()
 }
 
-func (m *measured) take(added int64, begun *int64) {
+func (m *measured) dequeued(added int64, started *int64) {
 	if m == nil {
 		return
 	}
 	m.waited.Observe(m.since(added).Seconds())
-	*begun = m.now()
+	*started = m.now()
 }
 
-func (m *measured) done(begun int64) {
+func (m *measured) done(started int64) {
 	if m != nil {
-		m.worked.Observe(m.since(begun).Seconds())
+		m.worked.Observe(m.since(started).Seconds())
 	}
 }
 

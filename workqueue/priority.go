@@ -18,7 +18,7 @@ const share = 8
 
 // line is the queue of the items of one priority.
 type line struct {
-	first, last place
+	first, last position
 	passed      int // number of items dequeued from other lines since one of this was, while it waited
 }
 
@@ -30,7 +30,7 @@ type lines[T comparable] struct {
 }
 
 // push appends an entry to the line of its priority.
-func (l *lines[T]) push(p place, e *entry[T]) {
+func (l *lines[T]) push(p position, e *entry[T]) {
 	in := &l.of[High-e.priority]
 	e.prev = in.last
 	if in.last == 0 {
@@ -43,7 +43,7 @@ func (l *lines[T]) push(p place, e *entry[T]) {
 }
 
 // pushFront returns an entry to the front of the line that it was popped from.
-func (l *lines[T]) pushFront(p place, e *entry[T]) {
+func (l *lines[T]) pushFront(p position, e *entry[T]) {
 	in := &l.of[High-e.priority]
 	e.next = in.first
 	if in.first == 0 {
@@ -72,8 +72,8 @@ func (l *lines[T]) remove(e *entry[T]) {
 	l.count--
 }
 
-// alike reports whether all waiting items are in one line.
-func (l *lines[T]) alike() bool {
+// onePriority reports whether all waiting items are in one line.
+func (l *lines[T]) onePriority() bool {
 	busy := 0
 	for i := range l.of {
 		if l.of[i].first != 0 {
@@ -85,7 +85,7 @@ func (l *lines[T]) alike() bool {
 
 // pop removes the next entry; there must be one. It is the first of the highest line, or of a lower line that has been
 // passed over share times.
-func (l *lines[T]) pop() (place, *entry[T]) {
+func (l *lines[T]) pop() (position, *entry[T]) {
 	var from *line
 	for i := range l.of {
 		in := &l.of[i]

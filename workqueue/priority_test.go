@@ -15,7 +15,7 @@ func drain(t *testing.T, q *workqueue.Queue[string]) []string {
 	t.Helper()
 	var got []string
 	for q.Len() > 0 {
-		item := take(t, q)
+		item := get(t, q)
 		got = append(got, item)
 		q.Done(item)
 	}
@@ -58,7 +58,7 @@ func TestPriorityRaisedDuringProcessingIsRetained(t *testing.T) {
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
 	q.AddWithPriority("a", workqueue.Low)
-	take(t, q)
+	get(t, q)
 	q.Add("n")
 	q.AddWithPriority("a", workqueue.Low)
 	q.AddWithPriority("a", workqueue.High)
@@ -80,7 +80,7 @@ func TestLowPriorityIsNotStarved(t *testing.T) {
 	for taken := range 1000 {
 		q.Add(fmt.Sprint("normal ", 2*taken))
 		q.Add(fmt.Sprint("normal ", 2*taken+1))
-		item := take(t, q)
+		item := get(t, q)
 		if item[0] == 'l' {
 			low = append(low, item)
 		}
@@ -104,7 +104,7 @@ func TestEachPriorityHasItsShare(t *testing.T) {
 		}
 	}
 	for range 900 {
-		item := take(t, q)
+		item := get(t, q)
 		count[item[0]]++
 		q.Done(item)
 	}
@@ -120,7 +120,7 @@ func TestRetryKeepsThePriority(t *testing.T) {
 		q := workqueue.New(workqueue.Limiter[string](workqueue.NewExponential[string](time.Second, time.Minute)))
 		defer q.ShutDown()
 		q.AddWithPriority("low", workqueue.Low)
-		take(t, q)
+		get(t, q)
 		q.AddRateLimited("low")
 		q.Done("low")
 		time.Sleep(2 * time.Second)
@@ -137,7 +137,7 @@ func TestDelayedItemRetainsHighestPriority(t *testing.T) {
 		q := workqueue.New[string](nil)
 		defer q.ShutDown()
 		q.AddWithPriority("a", workqueue.Low)
-		take(t, q)
+		get(t, q)
 		q.AddAfter("a", time.Hour) // with the priority that it had
 		q.Done("a")
 		q.AddAfter("a", 2*time.Hour) // too late, but somebody waits for it

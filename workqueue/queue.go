@@ -85,7 +85,7 @@ func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 	p, e := q.entries.find(item, hash)
 	switch b := q.ahead.Load(); {
 	case b.left() > 0 && priority > b.priority:
-		q.giveBack()
+		q.returnBatch()
 	case e != nil && b.holds(e):
 		return
 	}
@@ -109,7 +109,7 @@ func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 }
 
 // offer appends an entry to its line and wakes a waiting Get.
-func (q *Queue[T]) offer(p place, e *entry[T]) {
+func (q *Queue[T]) offer(p position, e *entry[T]) {
 	q.waiting.push(p, e)
 	q.getters.wakeOne()
 }
@@ -182,7 +182,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 		if q.waiting.count > 0 {
 			item = q.next().item
 			if contended {
-				q.takeAhead()
+				q.dequeueBatch()
 			}
 			q.wakeNext()
 			return item, true
@@ -202,7 +202,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 func (q *Queue[T]) next() *entry[T] {
 	_, e := q.waiting.pop()
 	e.dirty, e.processing = false, true
-	q.measured.take(e.added, &e.begun)
+	q.measured.dequeued(e.added, &e.started)
 	return e
 }
 
@@ -234,7 +234,7 @@ func (q *Queue[T]) done(item T, hash uint32) {
 		return
 	}
 	e.processing = false
-	q.measured.done(e.begun)
+	q.measured.done(e.started)
 	if e.dirty {
 		q.offer(p, e)
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// take dequeues the next item, or fails the test if there is none.
-func take(t *testing.T, q *workqueue.Queue[string]) string {
+// get dequeues the next item, or fails the test if there is none.
+func get(t *testing.T, q *workqueue.Queue[string]) string {
 	t.Helper()
 	item, ok := q.Get(t.Context())
 	if !ok {
@@ -31,7 +31,7 @@ func TestItemsAreDequeuedOnceAndInOrder(t *testing.T) {
 	}
 	var got []string
 	for q.Len() > 0 {
-		item := take(t, q)
+		item := get(t, q)
 		got = append(got, item)
 		q.Done(item)
 	}
@@ -45,7 +45,7 @@ func TestItemAddedDuringProcessingIsRequeuedAfterDone(t *testing.T) {
 	q := workqueue.New[string](nil)
 	defer q.ShutDown()
 	q.Add("a")
-	take(t, q)
+	get(t, q)
 	q.Add("a")
 	q.Add("a")
 	if n := q.Len(); n != 0 {
@@ -55,7 +55,7 @@ func TestItemAddedDuringProcessingIsRequeuedAfterDone(t *testing.T) {
 	if n := q.Len(); n != 1 {
 		t.Fatalf("%d items wait after Done, want 1", n)
 	}
-	take(t, q)
+	get(t, q)
 	q.Done("a")
 	if n := q.Len(); n != 0 {
 		t.Errorf("%d items wait at the end, want 0", n)
@@ -104,7 +104,7 @@ func TestAddAfterWaits(t *testing.T) {
 			item string
 			at   time.Duration
 		}{{"now", 0}, {"quick", time.Hour}, {"slow", 90 * time.Minute}} {
-			item := take(t, q)
+			item := get(t, q)
 			if at := time.Since(start); item != want.item || at != want.at {
 				t.Errorf("got %s after %v, want %s after %v", item, at, want.item, want.at)
 			}
@@ -125,7 +125,7 @@ func TestAddRateLimitedBacksOffUntilForgotten(t *testing.T) {
 		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 			start := time.Now()
 			q.AddRateLimited("a")
-			q.Done(take(t, q))
+			q.Done(get(t, q))
 			if waited := time.Since(start); waited != want {
 				t.Errorf("waited %v, want %v", waited, want)
 			}
@@ -147,7 +147,7 @@ func TestShutDownEndsGetAfterQueuedItems(t *testing.T) {
 	q.AddAfter("later", time.Hour)
 	q.ShutDown()
 	q.Add("refused")
-	if item := take(t, q); item != "a" {
+	if item := get(t, q); item != "a" {
 		t.Errorf("got %s, want a", item)
 	}
 	if item, ok := q.Get(t.Context()); ok {
@@ -172,7 +172,7 @@ func TestGetEndsWithContext(t *testing.T) {
 		if _, ok := q.Get(ctx); ok {
 			t.Error("Get did not return after its context was canceled")
 		}
-		if item := take(t, q); item != "a" {
+		if item := get(t, q); item != "a" {
 			t.Errorf("got %s, want a", item)
 		}
 	})
@@ -207,7 +207,7 @@ func TestDrainEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
 		q.Add("stuck")
-		take(t, q)
+		get(t, q)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := q.ShutDownWithDrain(ctx); err != context.DeadlineExceeded {

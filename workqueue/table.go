@@ -7,18 +7,18 @@ import (
 
 // entry is the state of one item.
 type entry[T comparable] struct {
-	item         T
-	prev, next   place  // neighbors in its line; next also links free entries
-	added, begun int64  // nanoseconds since measured.start; 0 unless the queue is measured
-	turn         uint32 // number of its last dequeuing in a batch; 0 if it was never in one
-	priority     Priority
-	processing   bool
-	dirty        bool // needs work: it waits, or will wait after the current processing
+	item           T
+	prev, next     position // neighbors in its line; next also links free entries
+	added, started int64    // nanoseconds since measured.start; 0 unless the queue is measured
+	turn           uint32   // number of its last dequeuing in a batch; 0 if it was never in one
+	priority       Priority
+	processing     bool
+	dirty          bool // needs work: it waits, or will wait after the current processing
 }
 
-// place is the position of an entry, counted from 1; 0 means none. Entries do not move, and neither they nor
+// position is the position of an entry, counted from 1; 0 means none. Entries do not move, and neither they nor
 // the table contain pointers to entries, so the garbage collector scans only the items.
-type place int32
+type position int32
 
 // table is a hash table of entries by item, with linear probing. Hashes are computed before the queue is
 // locked; under the lock, an operation reads one or two slots and one entry. Its memory is that of the
@@ -27,14 +27,14 @@ type table[T comparable] struct {
 	slots  []slot // a power of two, at most half full
 	count  int
 	chunks []*[chunkSize]entry[T]
-	used   place  // highest position in use
-	free   place  // first of the list of free entries
-	turn   uint32 // the last turn assigned to an entry
+	used   position // highest position in use
+	free   position // first of the list of free entries
+	turn   uint32   // the last turn assigned to an entry
 }
 
 type slot struct {
 	hash uint32
-	at   place
+	at   position
 }
 
 const (
@@ -44,10 +44,10 @@ const (
 )
 
 // at returns the entry at a position.
-func (t *table[T]) at(p place) *entry[T] { return &t.chunks[(p-1)/chunkSize][(p-1)%chunkSize] }
+func (t *table[T]) at(p position) *entry[T] { return &t.chunks[(p-1)/chunkSize][(p-1)%chunkSize] }
 
 // find returns an item's position and entry, or 0.
-func (t *table[T]) find(item T, hash uint32) (place, *entry[T]) {
+func (t *table[T]) find(item T, hash uint32) (position, *entry[T]) {
 	if t.count == 0 {
 		return 0, nil
 	}
@@ -64,7 +64,7 @@ func (t *table[T]) find(item T, hash uint32) (place, *entry[T]) {
 }
 
 // insert adds an entry for an item that has none.
-func (t *table[T]) insert(item T, hash uint32) (place, *entry[T]) {
+func (t *table[T]) insert(item T, hash uint32) (position, *entry[T]) {
 	if 2*t.count >= len(t.slots) {
 		t.resize(max(2*len(t.slots), fewestSlots))
 	}
@@ -87,7 +87,7 @@ func (t *table[T]) insert(item T, hash uint32) (place, *entry[T]) {
 }
 
 // remove removes the entry at a position, whose item has the given hash.
-func (t *table[T]) remove(p place, hash uint32) {
+func (t *table[T]) remove(p position, hash uint32) {
 	mask := uint32(len(t.slots) - 1)
 	hole := hash & mask
 	for t.slots[hole].at != p {

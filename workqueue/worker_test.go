@@ -76,7 +76,7 @@ func TestItemDueDuringProcessingIsRequeued(t *testing.T) {
 		q := workqueue.New[string](nil)
 		defer q.ShutDown()
 		q.Add("a")
-		take(t, q)
+		get(t, q)
 		q.AddAfter("a", time.Minute)
 		time.Sleep(time.Hour)
 		if n := q.Len(); n != 0 {
@@ -103,7 +103,7 @@ func TestAddDoesNotReplaceAddAfter(t *testing.T) {
 			item string
 			at   time.Duration
 		}{{"a", 0}, {"b", 0}, {"a", time.Hour}} {
-			item := take(t, q)
+			item := get(t, q)
 			if at := time.Since(start); item != want.item || at != want.at {
 				t.Errorf("got %s after %v, want %s after %v", item, at, want.item, want.at)
 			}
@@ -127,13 +127,13 @@ func TestForgetDoesNotRemoveQueuedItem(t *testing.T) {
 		}
 		start := time.Now()
 		for range 2 { // of the two times of b, the earlier stands
-			q.Done(take(t, q))
+			q.Done(get(t, q))
 		}
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("got both items after %v, want 1s", waited)
 		}
 		q.AddRateLimited("a")
-		q.Done(take(t, q))
+		q.Done(get(t, q))
 		if waited := time.Since(start); waited != 2*time.Second {
 			t.Errorf("got the next retry of a after %v, want 2s, because Forget was called", waited)
 		}

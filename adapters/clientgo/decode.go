@@ -22,8 +22,8 @@ type decoder struct {
 	// kind is the kind of objects with metadata only; empty leaves it unset.
 	kind      schema.GroupVersionKind
 	transform cache.TransformFunc // nil for none
-	// own makes each object a copy that shares nothing with the source or other objects.
-	own bool
+	// unshared makes each object a copy that shares nothing with the source or other objects.
+	unshared bool
 }
 
 func newDecoder(version schema.GroupVersion, example runtime.Object) *decoder {
@@ -69,7 +69,7 @@ func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, erro
 func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, shared bool, err error) {
 	if !wire.Untyped(by) && !d.onlyMetadata() {
 		decode := o.Decoded
-		if d.own {
+		if d.unshared {
 			decode = o.Decode
 		}
 		decoded, err := decode(by)
@@ -78,7 +78,7 @@ func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, sh
 		}
 		version := decoded.GetObjectKind().GroupVersionKind().GroupVersion()
 		if reflect.TypeOf(decoded) == d.goType && (version == d.version || version.Empty()) {
-			return decoded.(client.Object), !d.own, nil
+			return decoded.(client.Object), !d.unshared, nil
 		}
 	}
 	obj = reflect.New(d.goType.Elem()).Interface().(client.Object)

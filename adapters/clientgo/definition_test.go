@@ -31,7 +31,7 @@ var (
 // definition comes after it, goes, and comes again.
 func TestInformerSurvivesDeletedDefinition(t *testing.T) {
 	t.Parallel()
-	told := map[string]string{}
+	notified := map[string]string{}
 	for name, make := range map[string]func(*bowline.Plane, dynamic.Interface) untyped{
 		"client-go": func(_ *bowline.Plane, clients dynamic.Interface) untyped {
 			return dynamicinformer.NewDynamicSharedInformerFactory(clients, 0)
@@ -45,21 +45,21 @@ func TestInformerSurvivesDeletedDefinition(t *testing.T) {
 	} {
 		plane(t, func(t *testing.T, p *bowline.Plane, _ kubernetes.Interface) {
 			clients := must(dynamic.NewForConfig(p.RESTConfig()))(t)
-			told[name] = toldOfShips(t, make(p, clients), clients)
+			notified[name] = shipNotifications(t, make(p, clients), clients)
 		})
 	}
-	for name, of := range told {
-		if of != told["client-go"] || !strings.Contains(of, "delete") {
-			t.Errorf("%s: %s; client-go: %s", name, of, told["client-go"])
+	for name, got := range notified {
+		if got != notified["client-go"] || !strings.Contains(got, "delete") {
+			t.Errorf("%s: got notifications %s, want those of client-go: %s", name, got, notified["client-go"])
 		}
 	}
 }
 
-// toldOfShips is what a handler is told while the definition of its resource comes and goes.
-func toldOfShips(t *testing.T, f untyped, clients dynamic.Interface) string {
+// shipNotifications lists the calls of a handler while the definition of its resource is created, deleted and restored.
+func shipNotifications(t *testing.T, f untyped, clients dynamic.Interface) string {
 	t.Helper()
-	heard := &shipEvents{}
-	must(f.ForResource(ships).Informer().AddEventHandler(heard))(t)
+	received := &shipEvents{}
+	must(f.ForResource(ships).Informer().AddEventHandler(received))(t)
 	stop := make(chan struct{})
 	f.Start(stop)
 	time.Sleep(time.Minute) // of virtual time: longer than anybody backs off
@@ -77,7 +77,7 @@ func toldOfShips(t *testing.T, f untyped, clients dynamic.Interface) string {
 	}
 	close(stop)
 	f.Shutdown()
-	return heard.String()
+	return received.String()
 }
 
 func unstructuredOf(apiVersion, kind, name string) *unstructured.Unstructured {
@@ -100,8 +100,8 @@ func shipDefinition() *unstructured.Unstructured {
 
 // shipEvents writes down what a handler is told of ships.
 type shipEvents struct {
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func (e *shipEvents) note(what string, obj any) {
@@ -110,7 +110,7 @@ func (e *shipEvents) note(what string, obj any) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told = append(e.told, fmt.Sprint(what, " ", obj.(*unstructured.Unstructured).GetName()))
+	e.lines = append(e.lines, fmt.Sprint(what, " ", obj.(*unstructured.Unstructured).GetName()))
 }
 
 func (e *shipEvents) OnAdd(obj any, _ bool) { e.note("add", obj) }
@@ -120,5 +120,5 @@ func (e *shipEvents) OnDelete(obj any)      { e.note("delete", obj) }
 func (e *shipEvents) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return strings.Join(e.told, ", ")
+	return strings.Join(e.lines, ", ")
 }

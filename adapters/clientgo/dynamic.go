@@ -53,11 +53,11 @@ type untyped struct {
 	transform cache.TransformFunc
 	example   runtime.Object
 
-	mu       sync.Mutex
-	made     map[schema.GroupVersionResource]cache.SharedIndexInformer
-	started  map[schema.GroupVersionResource]bool
-	stopping bool
-	running  sync.WaitGroup
+	mu        sync.Mutex
+	informers map[schema.GroupVersionResource]cache.SharedIndexInformer
+	started   map[schema.GroupVersionResource]bool
+	stopping  bool
+	running   sync.WaitGroup
 }
 
 func newTweaked(source client.Source, o FactoryOptions, example runtime.Object) (*untyped, error) {
@@ -72,21 +72,21 @@ func newTweaked(source client.Source, o FactoryOptions, example runtime.Object) 
 
 func newUntyped(source client.Source, options Options, example runtime.Object) *untyped {
 	return &untyped{source: source, options: options, example: example,
-		made:    map[schema.GroupVersionResource]cache.SharedIndexInformer{},
-		started: map[schema.GroupVersionResource]bool{}}
+		informers: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
+		started:   map[schema.GroupVersionResource]bool{}}
 }
 
 // ForResource returns the informer of a resource. All callers share it.
 func (f *untyped) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i, ok := f.made[resource]
+	i, ok := f.informers[resource]
 	if !ok {
 		i = New(f.source, resource, f.example, f.options)
 		if err := i.SetTransform(f.transform); err != nil {
 			panic(err) // cannot be: it has not started
 		}
-		f.made[resource] = i
+		f.informers[resource] = i
 	}
 	return generic{i, resource.GroupResource()}
 }
@@ -98,7 +98,7 @@ func (f *untyped) Start(stop <-chan struct{}) {
 	if f.stopping {
 		return
 	}
-	for resource, i := range f.made {
+	for resource, i := range f.informers {
 		if !f.started[resource] {
 			f.started[resource] = true
 			f.running.Go(func() { i.Run(stop) })
@@ -125,7 +125,7 @@ func (f *untyped) runningNow() map[schema.GroupVersionResource]cache.SharedIndex
 	defer f.mu.Unlock()
 	running := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
 	for resource := range f.started {
-		running[resource] = f.made[resource]
+		running[resource] = f.informers[resource]
 	}
 	return running
 }

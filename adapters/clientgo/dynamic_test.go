@@ -117,15 +117,15 @@ func TestUntypedFactoriesTransform(t *testing.T) {
 	})
 }
 
-// sketch is of a ConfigMap what a program of its own cares for. What it embeds has a method to read itself alone from
-// protobuf.
-type sketch struct {
+// reduced is a ConfigMap type of a program that only needs some fields. Its embedded metadata can decode itself,
+// without the other fields, from protobuf.
+type reduced struct {
 	metav1.PartialObjectMetadata `json:",inline"`
 	Data                         map[string]string `json:"data"`
 }
 
-func (s *sketch) DeepCopyObject() runtime.Object {
-	return &sketch{*s.DeepCopy(), maps.Clone(s.Data)}
+func (s *reduced) DeepCopyObject() runtime.Object {
+	return &reduced{*s.DeepCopy(), maps.Clone(s.Data)}
 }
 
 func TestEmbeddedTypeIsDecodedCompletely(t *testing.T) {
@@ -134,13 +134,13 @@ func TestEmbeddedTypeIsDecodedCompletely(t *testing.T) {
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}
 		must(clients.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}))(t)
 		for _, source := range []client.Source{p.Source(), client.NewSource(must(client.New(p.RESTConfig()))(t))} {
-			i := clientgo.New(source, configMaps, &sketch{}, clientgo.Options{Namespace: "default"})
+			i := clientgo.New(source, configMaps, &reduced{}, clientgo.Options{Namespace: "default"})
 			ctx, cancel := context.WithCancel(t.Context())
 			running := make(chan struct{})
 			go func() { defer close(running); i.RunWithContext(ctx) }()
 			synctest.Wait()
 			found, _, _ := i.GetStore().GetByKey("default/a")
-			if got, ok := found.(*sketch); !ok || got.Name != "a" || got.Data["k"] != "v" {
+			if got, ok := found.(*reduced); !ok || got.Name != "a" || got.Data["k"] != "v" {
 				t.Errorf("%T has %+v", source, found)
 			}
 			cancel()

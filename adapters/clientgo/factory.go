@@ -53,13 +53,13 @@ func NewSharedInformerFactory(source client.Source, resync time.Duration) inform
 // selector that Tweak sets is invalid.
 func NewSharedInformerFactoryWithOptions(source client.Source,
 	o FactoryOptions) (informers.SharedInformerFactory, error) {
-	own := o.perInformer()
-	if err := own.tweak(o.Tweak); err != nil {
+	perInformer := o.perInformer()
+	if err := perInformer.tweak(o.Tweak); err != nil {
 		return nil, err
 	}
 	base := informers.NewSharedInformerFactoryWithOptions(nil, o.Resync,
 		informers.WithCustomResyncConfig(o.ResyncOf), informers.WithTransform(o.Transform))
-	return &factory{SharedInformerFactory: base, source: source, options: own}, nil
+	return &factory{SharedInformerFactory: base, source: source, options: perInformer}, nil
 }
 
 // perInformer returns the options of each informer, without selectors.

@@ -86,7 +86,7 @@ func TestInformerReplacesClientGosInFactory(t *testing.T) {
 
 func TestFactoryRejectsInvalidSelectors(t *testing.T) {
 	t.Parallel()
-	_, err := clientgo.NewSharedInformerFactoryWithOptions(&asked{}, clientgo.FactoryOptions{
+	_, err := clientgo.NewSharedInformerFactoryWithOptions(&recordingSource{}, clientgo.FactoryOptions{
 		Tweak: func(o *metav1.ListOptions) { o.LabelSelector = "a in (" },
 	})
 	if err == nil {

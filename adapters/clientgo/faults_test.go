@@ -16,11 +16,11 @@ import (
 
 // faults stand between informers and the plane.
 type faults struct {
-	mu      sync.Mutex
-	up      context.Context // of what may go on
-	cutOff  context.CancelFunc
-	isDown  bool
-	refused error
+	mu         sync.Mutex
+	connection context.Context // ended while the server is unreachable
+	cutOff     context.CancelFunc
+	isDown     bool
+	refused    error
 }
 
 // cut ends all watches, and has every request fail until mend. That its revision is too old, only a watch can be told.
@@ -30,11 +30,11 @@ func (f *faults) cut(refused error) {
 	defer f.mu.Unlock()
 	f.isDown, f.refused = true, refused
 	f.cutOff()
-	f.up = nil
+	f.connection = nil
 }
 
-// refusal is why a request fails.
-func (f *faults) refusal(resumes bool) error {
+// requestError returns the error of a request that fails.
+func (f *faults) requestError(resumes bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if apierrors.IsResourceExpired(f.refused) && !resumes {
@@ -53,10 +53,10 @@ func (f *faults) mend() {
 func (f *faults) now() (up context.Context, down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.up == nil {
-		f.up, f.cutOff = context.WithCancel(context.Background())
+	if f.connection == nil {
+		f.connection, f.cutOff = context.WithCancel(context.Background())
 	}
-	return f.up, f.isDown
+	return f.connection, f.isDown
 }
 
 // bound is ctx until the plane is cut off.
@@ -87,7 +87,7 @@ func (f *faults) wrap(next http.RoundTripper) http.RoundTripper {
 		up, down := f.now()
 		if down {
 			query := q.URL.Query()
-			status := f.refusal(query.Get("watch") != "" &&
+			status := f.requestError(query.Get("watch") != "" &&
 				query.Get("sendInitialEvents") == "").(*apierrors.StatusError).ErrStatus
 			data, err := json.Marshal(&status)
 			if err != nil {
@@ -119,7 +119,7 @@ type faultySource struct {
 func (s faultySource) List(ctx context.Context, resource schema.GroupVersionResource,
 	options client.Options) (client.List, error) {
 	if _, down := s.faults.now(); down {
-		return client.List{}, s.faults.refusal(false)
+		return client.List{}, s.faults.requestError(false)
 	}
 	return s.Source.List(ctx, resource, options)
 }
@@ -128,7 +128,7 @@ func (s faultySource) Watch(ctx context.Context, resource schema.GroupVersionRes
 	options client.Options) (client.Watch, error) {
 	up, down := s.faults.now()
 	if down {
-		return nil, s.faults.refusal(true)
+		return nil, s.faults.requestError(true)
 	}
 	watching, err := s.Source.Watch(ctx, resource, options)
 	return faultyWatch{watching, up}, err
@@ -136,11 +136,11 @@ func (s faultySource) Watch(ctx context.Context, resource schema.GroupVersionRes
 
 type faultyWatch struct {
 	client.Watch
-	up context.Context
+	connection context.Context
 }
 
 func (w faultyWatch) Next(ctx context.Context) ([]client.Event, error) {
-	bounded, end := bound(ctx, w.up)
+	bounded, end := bound(ctx, w.connection)
 	defer end()
 	events, err := w.Watch.Next(bounded)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {

@@ -24,8 +24,8 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// world is a plane in a bubble, and one side's informers on it.
-type world struct {
+// testPlane is a plane in a bubble, and one side's informers on it.
+type testPlane struct {
 	t       *testing.T
 	plane   *bowline.Plane
 	clients kubernetes.Interface
@@ -34,8 +34,8 @@ type world struct {
 }
 
 // sides are who makes the informers that the same behaviours are asked of.
-var sides = map[string]func(*world) func(clientgo.Options) cache.SharedIndexInformer{
-	"client-go": func(w *world) func(clientgo.Options) cache.SharedIndexInformer {
+var sides = map[string]func(*testPlane) func(clientgo.Options) cache.SharedIndexInformer{
+	"client-go": func(w *testPlane) func(clientgo.Options) cache.SharedIndexInformer {
 		clients := must(kubernetes.NewForConfig(w.config()))(w.t)
 		return func(o clientgo.Options) cache.SharedIndexInformer {
 			narrow := func(list *metav1.ListOptions) {
@@ -50,20 +50,20 @@ var sides = map[string]func(*world) func(clientgo.Options) cache.SharedIndexInfo
 			return cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, o.Resync, o.Indexers)
 		}
 	},
-	"ours, over the wire": func(w *world) func(clientgo.Options) cache.SharedIndexInformer {
+	"ours, over the wire": func(w *testPlane) func(clientgo.Options) cache.SharedIndexInformer {
 		source := client.NewSource(must(client.New(w.config()))(w.t))
 		return func(o clientgo.Options) cache.SharedIndexInformer {
 			return clientgo.New(source, configMaps, &corev1.ConfigMap{}, o)
 		}
 	},
-	"ours, lazy": func(w *world) func(clientgo.Options) cache.SharedIndexInformer {
+	"ours, lazy": func(w *testPlane) func(clientgo.Options) cache.SharedIndexInformer {
 		source := client.NewSource(must(client.New(w.config()))(w.t))
 		return func(o clientgo.Options) cache.SharedIndexInformer {
 			o.Lazy = true
 			return clientgo.New(source, configMaps, &corev1.ConfigMap{}, o)
 		}
 	},
-	"ours, in process": func(w *world) func(clientgo.Options) cache.SharedIndexInformer {
+	"ours, in process": func(w *testPlane) func(clientgo.Options) cache.SharedIndexInformer {
 		return func(o clientgo.Options) cache.SharedIndexInformer {
 			return clientgo.New(w.faults.source(w.plane.Source()), configMaps, &corev1.ConfigMap{}, o)
 		}
@@ -71,7 +71,7 @@ var sides = map[string]func(*world) func(clientgo.Options) cache.SharedIndexInfo
 }
 
 // compare checks that a behaviour has the same result on every side, and not an empty one.
-func compare(t *testing.T, behaviour func(*world) []string) {
+func compare(t *testing.T, behaviour func(*testPlane) []string) {
 	t.Helper()
 	outcomes := map[string]string{}
 	for name := range sides {
@@ -89,12 +89,12 @@ func compare(t *testing.T, behaviour func(*world) []string) {
 }
 
 // on runs a behaviour on one side.
-func on(t *testing.T, side string, behaviour func(*world) []string) (outcome string) {
+func on(t *testing.T, side string, behaviour func(*testPlane) []string) (outcome string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{bowline.NoControllers}}))(t)
 		defer plane.Close()
-		w := &world{t: t, plane: plane, faults: &faults{}}
+		w := &testPlane{t: t, plane: plane, faults: &faults{}}
 		w.clients = must(kubernetes.NewForConfig(plane.RESTConfig()))(t)
 		w.make = sides[side](w)
 		outcome = strings.Join(behaviour(w), "\n")
@@ -103,14 +103,14 @@ func on(t *testing.T, side string, behaviour func(*world) []string) (outcome str
 }
 
 // config reaches the plane through the world's faults.
-func (w *world) config() *rest.Config {
+func (w *testPlane) config() *rest.Config {
 	config := w.plane.RESTConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.faults.wrap(next) })
 	return config
 }
 
 // run runs an informer until the returned function is called, which waits for its end.
-func (w *world) run(i cache.SharedIndexInformer) (stop func()) {
+func (w *testPlane) run(i cache.SharedIndexInformer) (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { i.RunWithContext(ctx) })
@@ -122,7 +122,7 @@ func (w *world) run(i cache.SharedIndexInformer) (stop func()) {
 }
 
 // set makes or changes a ConfigMap, given as namespace/name=value, and waits until everybody has heard of it.
-func (w *world) set(what string, labels ...string) *corev1.ConfigMap {
+func (w *testPlane) set(what string, labels ...string) *corev1.ConfigMap {
 	w.t.Helper()
 	key, value, _ := strings.Cut(what, "=")
 	namespace, name, _ := strings.Cut(key, "/")
@@ -142,7 +142,7 @@ func (w *world) set(what string, labels ...string) *corev1.ConfigMap {
 }
 
 // remove deletes a ConfigMap, given as namespace/name, and waits until everybody has heard of it.
-func (w *world) remove(key string) {
+func (w *testPlane) remove(key string) {
 	w.t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	if err := w.clients.CoreV1().ConfigMaps(namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -152,7 +152,7 @@ func (w *world) remove(key string) {
 }
 
 // namespace makes a namespace.
-func (w *world) namespace(name string) {
+func (w *testPlane) namespace(name string) {
 	w.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	must(w.clients.CoreV1().Namespaces().Create(w.t.Context(), namespace, metav1.CreateOptions{}))(w.t)
@@ -160,8 +160,8 @@ func (w *world) namespace(name string) {
 
 // events writes down what a handler is told.
 type events struct {
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func (e *events) OnAdd(obj any, isInInitialList bool) {
@@ -187,17 +187,17 @@ func (e *events) OnDelete(obj any) {
 func (e *events) note(format string, arguments ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told = append(e.told, fmt.Sprintf(format, arguments...))
+	e.lines = append(e.lines, fmt.Sprintf(format, arguments...))
 }
 
-// take returns the notifications since the last call.
-func (e *events) take() []string {
+// drain returns the notifications since the last call.
+func (e *events) drain() []string {
 	synctest.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	told := e.told
-	e.told = nil
-	return told
+	lines := e.lines
+	e.lines = nil
+	return lines
 }
 
 func described(obj any) string {

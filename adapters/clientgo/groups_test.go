@@ -14,42 +14,43 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// asked is a source that notes what informers ask it for, and has nothing.
-type asked struct {
-	mu   sync.Mutex
-	what map[schema.GroupVersionResource]client.Options
+// recordingSource is an empty source that records the requests of informers.
+type recordingSource struct {
+	mu        sync.Mutex
+	requested map[schema.GroupVersionResource]client.Options
 }
 
-func (s *asked) List(_ context.Context, resource schema.GroupVersionResource,
+func (s *recordingSource) List(_ context.Context, resource schema.GroupVersionResource,
 	options client.Options) (client.List, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.what == nil {
-		s.what = map[schema.GroupVersionResource]client.Options{}
+	if s.requested == nil {
+		s.requested = map[schema.GroupVersionResource]client.Options{}
 	}
-	s.what[resource] = options
+	s.requested[resource] = options
 	return client.List{Revision: 1}, nil
 }
 
-func (s *asked) Watch(ctx context.Context, _ schema.GroupVersionResource, _ client.Options) (client.Watch, error) {
-	return silence{ctx}, nil
+func (s *recordingSource) Watch(ctx context.Context, _ schema.GroupVersionResource,
+	_ client.Options) (client.Watch, error) {
+	return silentWatch{ctx}, nil
 }
 
-type silence struct{ ctx context.Context }
+type silentWatch struct{ ctx context.Context }
 
-func (s silence) Next(ctx context.Context) ([]client.Event, error) {
+func (s silentWatch) Next(ctx context.Context) ([]client.Event, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-func (s silence) Stop() {}
+func (s silentWatch) Stop() {}
 
 // TestBuiltInInformersAreReplaced calls every informer of a factory, and compares with client-go's own factory which
 // resource each is of, and whether a namespace narrows it.
 func TestBuiltInInformersAreReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		source := &asked{}
+		source := &recordingSource{}
 		f := must(clientgo.NewSharedInformerFactoryWithOptions(source, clientgo.FactoryOptions{Namespace: "shop"}))(t)
 		namespaced := map[reflect.Type]bool{} // of its informer
 		eachInformer(f, func(i reflect.Value) {
@@ -72,7 +73,7 @@ func TestBuiltInInformersAreReplaced(t *testing.T) {
 		f.Shutdown()
 
 		wide := 0
-		for resource, options := range source.what {
+		for resource, options := range source.requested {
 			if _, err := informers.NewSharedInformerFactory(nil, 0).ForResource(resource); err != nil {
 				t.Errorf("an informer asks for %s: %v", resource, err)
 			}
@@ -86,9 +87,9 @@ func TestBuiltInInformersAreReplaced(t *testing.T) {
 				wantWide++
 			}
 		}
-		if len(source.what) != len(namespaced) || wide != wantWide || wide == 0 {
+		if len(source.requested) != len(namespaced) || wide != wantWide || wide == 0 {
 			t.Errorf("%d informers, %d of them without namespaces, ask for %d resources, %d of them in all namespaces",
-				len(namespaced), wantWide, len(source.what), wide)
+				len(namespaced), wantWide, len(source.requested), wide)
 		}
 	})
 }

@@ -24,7 +24,7 @@ type registration[T client.Object] struct {
 
 	mu            sync.Mutex
 	busy, removed bool
-	gone          chan struct{} // closed when the handler was removed and no call of it is running
+	drained       chan struct{} // closed when the handler was removed and no call of it is running
 }
 
 var (
@@ -56,7 +56,7 @@ func (r *registration[T]) done() {
 	defer r.mu.Unlock()
 	r.busy = false
 	if r.removed {
-		close(r.gone)
+		close(r.drained)
 	}
 }
 
@@ -100,7 +100,7 @@ func (r *registration[T]) end() {
 	}
 	r.removed = true
 	if !r.busy {
-		close(r.gone)
+		close(r.drained)
 	}
 }
 
@@ -121,4 +121,4 @@ func (r *registration[T]) Done() <-chan struct{} { return r.added.Synced() }
 
 // ShutdownChan returns a channel that is closed after the last call of a removed handler, for
 // cache.ShutDownEventHandler.
-func (r *registration[T]) ShutdownChan() <-chan struct{} { return r.gone }
+func (r *registration[T]) ShutdownChan() <-chan struct{} { return r.drained }

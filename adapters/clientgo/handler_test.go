@@ -22,36 +22,36 @@ import (
 
 func TestHandlersAreNotifiedInOrder(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/there=1")
 		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
 		must(i.AddEventHandler(heard))(w.t)
 		defer w.run(i)()
-		out := heard.take()
+		out := heard.drain()
 		w.set("default/there=2")
 		w.set("default/new=1")
 		w.remove("default/there")
 		w.set("default/there=3")
-		return append(out, heard.take()...)
+		return append(out, heard.drain()...)
 	})
 }
 
 func TestLateHandlerReceivesExistingObjects(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/there=1")
 		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
 		defer w.run(i)()
 		handle := must(i.AddEventHandler(heard))(w.t)
-		out := heard.take()
+		out := heard.drain()
 		w.set("default/there=2")
-		return append(append(out, heard.take()...), fmt.Sprint(handle.HasSynced()))
+		return append(append(out, heard.drain()...), fmt.Sprint(handle.HasSynced()))
 	})
 }
 
 func TestRemovedHandlerIsNotNotified(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i, other, heard, stays := w.make(clientgo.Options{}), w.make(clientgo.Options{}), &events{}, &events{}
 		defer w.run(i)()
 		handle := must(i.AddEventHandler(heard))(w.t)
@@ -62,14 +62,14 @@ func TestRemovedHandlerIsNotNotified(t *testing.T) {
 		w.set("default/a=2")
 		_ = i.RemoveEventHandler(foreign)
 		w.set("default/a=3")
-		out = append(out, onlyDefault(heard.take())...)
-		return append(out, onlyDefault(stays.take())...)
+		out = append(out, onlyDefault(heard.drain())...)
+		return append(out, onlyDefault(stays.drain())...)
 	})
 }
 
 func TestShutDownEventHandlerWaitsForCurrentCall(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
 		defer w.run(i)()
 		var out []string
@@ -90,7 +90,7 @@ func TestShutDownEventHandlerWaitsForCurrentCall(t *testing.T) {
 
 func TestHasSyncedAfterInitialNotifications(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/a=1")
 		i := w.make(clientgo.Options{Namespace: "default"})
 		release := make(chan struct{})
@@ -110,20 +110,20 @@ func TestHasSyncedAfterInitialNotifications(t *testing.T) {
 
 func TestMissedDeletionIsTombstone(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/stays=1")
 		w.set("default/goes=1")
 		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
 		must(i.AddEventHandler(heard))(w.t)
 		defer w.run(i)()
-		heard.take()
+		heard.drain()
 		w.faults.cut(apierrors.NewResourceExpired("too old"))
 		time.Sleep(time.Minute)
 		w.remove("default/goes")
 		w.set("default/stays=2")
 		w.faults.mend()
 		time.Sleep(10 * time.Minute) // longer than anybody backs off
-		out := heard.take()
+		out := heard.drain()
 		slices.Sort(out) // which of the two is first is nobody's promise
 		return out
 	})
@@ -131,7 +131,7 @@ func TestMissedDeletionIsTombstone(t *testing.T) {
 
 func TestHandlersResyncAtTheirPeriod(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/a=1")
 		i := w.make(clientgo.Options{Namespace: "default", Resync: 10 * time.Second})
 		defaults, never, slow := &events{}, &events{}, &events{}
@@ -143,7 +143,7 @@ func TestHandlersResyncAtTheirPeriod(t *testing.T) {
 		time.Sleep(65 * time.Second)
 		out := []string{}
 		for _, heard := range []*events{defaults, never, slow} {
-			out = append(out, heard.take()...)
+			out = append(out, heard.drain()...)
 			out = append(out, "-")
 		}
 		return out
@@ -152,7 +152,7 @@ func TestHandlersResyncAtTheirPeriod(t *testing.T) {
 
 func TestHandlersCanBeChangedDuringNotification(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i, heard := w.make(clientgo.Options{Namespace: "default",
 			Labels: labels.SelectorFromSet(labels.Set{"color": "red"})}), &events{}
 		var out []string
@@ -164,13 +164,13 @@ func TestHandlersCanBeChangedDuringNotification(t *testing.T) {
 		defer w.run(i)()
 		w.set("default/a=1", "color=red")
 		w.set("default/b=1", "color=red")
-		return append(heard.take(), out...)
+		return append(heard.drain(), out...)
 	})
 }
 
 func TestSlowHandlerIsNotifiedOfDeletedObjects(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/there=1")
 		i, heard, release := w.make(clientgo.Options{Namespace: "default"}), &events{}, make(chan struct{})
 		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -187,7 +187,7 @@ func TestSlowHandlerIsNotifiedOfDeletedObjects(t *testing.T) {
 			w.remove(key)
 		}
 		close(release)
-		out := heard.take()
+		out := heard.drain()
 		slices.Sort(out) // ours tells of one key in a row
 		return out
 	})
@@ -196,7 +196,7 @@ func TestSlowHandlerIsNotifiedOfDeletedObjects(t *testing.T) {
 // TestManyDeletedObjectsAreReportedByUID is not asked of client-go, which keeps all of them.
 func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	t.Parallel()
-	on(t, "ours, in process", func(w *world) []string {
+	on(t, "ours, in process", func(w *testPlane) []string {
 		i, release, ends := w.make(clientgo.Options{Namespace: "default"}), make(chan struct{}), map[types.UID]bool{}
 		added, tombstones := 0, 0
 		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -236,7 +236,7 @@ func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 
 func TestDeletedObjectHasRevisionOfDeletion(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
 		var deleted string
 		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
@@ -255,9 +255,9 @@ func TestDeletedObjectHasRevisionOfDeletion(t *testing.T) {
 func TestHandlerPanicCallsPanicHandlers(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"ours, over the wire", "ours, in process"} {
-		on(t, side, func(w *world) []string {
+		on(t, side, func(w *testPlane) []string {
 			var logged []string
-			logger := funcr.New(func(_, said string) { logged = append(logged, said) }, funcr.Options{})
+			logger := funcr.New(func(_, message string) { logged = append(logged, message) }, funcr.Options{})
 			i, heard := w.make(clientgo.Options{Namespace: "default", Log: slog.New(slog.DiscardHandler)}), &events{}
 			defer w.run(i)()
 			fails := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -269,10 +269,10 @@ func TestHandlerPanicCallsPanicHandlers(t *testing.T) {
 			handle := must(i.AddEventHandlerWithOptions(fails, cache.HandlerOptions{Logger: &logger}))(w.t)
 			w.set("default/a=1")
 			w.set("default/b=1")
-			told := heard.take()
+			notified := heard.drain()
 			if len(logged) != 1 || !strings.Contains(logged[0], "wrong") ||
-				!slices.Contains(told, "add default/b=1 initial=false") {
-				t.Errorf("%s: got log %q and notifications %q", side, logged, told)
+				!slices.Contains(notified, "add default/b=1 initial=false") {
+				t.Errorf("%s: got log %q and notifications %q", side, logged, notified)
 			}
 			if name := handle.HasSyncedChecker().Name(); !strings.Contains(name, "TestHandlerPanicCallsPanicHandlers") {
 				t.Errorf("a handler is called %s", name)
@@ -283,6 +283,6 @@ func TestHandlerPanicCallsPanicHandlers(t *testing.T) {
 }
 
 // onlyDefault leaves out what happens in other namespaces.
-func onlyDefault(told []string) []string {
-	return slices.DeleteFunc(told, func(s string) bool { return !strings.Contains(s, " default/") })
+func onlyDefault(lines []string) []string {
+	return slices.DeleteFunc(lines, func(s string) bool { return !strings.Contains(s, " default/") })
 }

@@ -40,8 +40,8 @@ func (i *sharedInformer[T]) AddEventHandlerWithOptions(
 	}
 	r := &registration[T]{
 		to: to, of: i, log: ptr.Deref(options.Logger, klog.Background()),
-		resync: ptr.Deref(options.ResyncPeriod, i.resync),
-		gone:   make(chan struct{}),
+		resync:  ptr.Deref(options.ResyncPeriod, i.resync),
+		drained: make(chan struct{}),
 	}
 	if r.resync > 0 {
 		r.resync = max(r.resync, shortestResync)
@@ -87,7 +87,7 @@ func (r *registration[T]) resyncUntil(ctx context.Context) {
 		select {
 		case <-tick.C:
 			r.added.Resync()
-		case <-r.gone:
+		case <-r.drained:
 			return
 		case <-ctx.Done():
 			return

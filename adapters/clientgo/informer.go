@@ -50,7 +50,7 @@ func New(source client.Source, resource schema.GroupVersionResource, example run
 		options.Log = slog.New(logr.ToSlogHandler(klog.Background()))
 	}
 	d := newDecoder(resource.GroupVersion(), example)
-	d.own = options.Mutations != nil
+	d.unshared = options.Mutations != nil
 	s := &reporting{Source: source, resource: resource, narrow: d.narrow}
 	i := adapt(informer.New(s, resource, informer.Options[client.Object]{
 		Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,

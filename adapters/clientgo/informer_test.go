@@ -22,7 +22,7 @@ import (
 
 func TestTransformAppliesToCacheAndHandlers(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/a=1")
 		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
 		must(i.AddEventHandler(heard))(w.t)
@@ -33,14 +33,14 @@ func TestTransformAppliesToCacheAndHandlers(t *testing.T) {
 		defer w.run(i)()
 		w.set("default/b=1")
 		late := i.SetTransform(nil)
-		there := must(w.clients.CoreV1().ConfigMaps("default").Get(w.t.Context(), "a", metav1.GetOptions{}))(w.t)
-		return append(append(heard.take(), values(i.GetStore().List())...), fmt.Sprint(err, late != nil, there.Data))
+		stored := must(w.clients.CoreV1().ConfigMaps("default").Get(w.t.Context(), "a", metav1.GetOptions{}))(w.t)
+		return append(append(heard.drain(), values(i.GetStore().List())...), fmt.Sprint(err, late != nil, stored.Data))
 	})
 }
 
 func TestErrorsOfListsAreReported(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
 		reported := make(chan error, 1)
 		err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) {
@@ -63,7 +63,7 @@ func TestErrorsOfListsAreReported(t *testing.T) {
 
 func TestStoppedInformerRejectsChanges(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
 		must(i.AddEventHandler(heard))(w.t)
 		out := []string{fmt.Sprint(i.IsStopped())}
@@ -74,13 +74,13 @@ func TestStoppedInformerRejectsChanges(t *testing.T) {
 		_, err := i.AddEventHandler(heard)
 		out = append(out, fmt.Sprint(i.IsStopped(), err != nil, i.AddIndexers(byValue()) != nil))
 		i.RunWithContext(w.t.Context()) // returns at once
-		return append(out, heard.take()...)
+		return append(out, heard.drain()...)
 	})
 }
 
 func TestSelectorsNarrowAnInformer(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.namespace("other")
 		w.set("default/a=1", "color=red")
 		w.set("other/a=2", "color=red")
@@ -102,7 +102,7 @@ func TestSelectorsNarrowAnInformer(t *testing.T) {
 
 func TestLastSyncResourceVersionFollowsEvents(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i := w.make(clientgo.Options{Namespace: "default"})
 		out := []string{fmt.Sprint(i.LastSyncResourceVersion() == "")}
 		defer w.run(i)()
@@ -113,7 +113,7 @@ func TestLastSyncResourceVersionFollowsEvents(t *testing.T) {
 
 func TestErrorsMatchClientGo(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		i, other := w.make(clientgo.Options{}), w.make(clientgo.Options{})
 		foreign := must(other.AddEventHandler(&events{}))(w.t)
 		stop := w.run(i)
@@ -137,7 +137,7 @@ func TestErrorsMatchClientGo(t *testing.T) {
 
 func TestInformerStopsDespiteBlockedHandler(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.set("default/a=1")
 		i, release, ended := w.make(clientgo.Options{Namespace: "default"}), make(chan struct{}), make(chan struct{})
 		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }}))(w.t)
@@ -160,7 +160,7 @@ func TestInformerStopsDespiteBlockedHandler(t *testing.T) {
 func TestTypedObjectsMatchTypedClients(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"client-go", "ours, over the wire", "ours, lazy"} {
-		on(t, side, func(w *world) []string {
+		on(t, side, func(w *testPlane) []string {
 			w.set("default/a=1", "color=red")
 			i := w.make(clientgo.Options{Namespace: "default"})
 			defer w.run(i)()

@@ -21,12 +21,12 @@ func TestInformerIsShared(t *testing.T) {
 	t.Parallel()
 	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
 		f := informer.NewFactory(p.Source(), informer.FactoryOptions{})
-		ours := informer.For[*corev1.ConfigMap](f, configMaps)
-		theirs, again := clientgo.Informer[*corev1.ConfigMap](f, configMaps),
+		native := informer.For[*corev1.ConfigMap](f, configMaps)
+		adapted, again := clientgo.Informer[*corev1.ConfigMap](f, configMaps),
 			clientgo.Informer[*corev1.ConfigMap](f, configMaps)
 		byName := func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }
 		byKind := func(any) ([]string, error) { return []string{"ConfigMap"}, nil }
-		for i, index := range map[cache.SharedIndexInformer]cache.IndexFunc{theirs: byName, again: byKind} {
+		for i, index := range map[cache.SharedIndexInformer]cache.IndexFunc{adapted: byName, again: byKind} {
 			if err := i.AddIndexers(cache.Indexers{"mine": index}); err != nil {
 				t.Error(err)
 			}
@@ -34,21 +34,21 @@ func TestInformerIsShared(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { f.Run(ctx) })
-		running.Go(func() { theirs.RunWithContext(ctx) })
+		running.Go(func() { adapted.RunWithContext(ctx) })
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 		must(clients.CoreV1().ConfigMaps("default").Create(ctx, made, metav1.CreateOptions{}))(t)
 		synctest.Wait()
-		mine, _ := ours.Indexer().Get(informer.Key{Namespace: "default", Name: "a"})
-		yours, _, _ := theirs.GetStore().GetByKey("default/a")
-		if mine != yours || !theirs.HasSynced() {
+		nativeObject, _ := native.Indexer().Get(informer.Key{Namespace: "default", Name: "a"})
+		adaptedObject, _, _ := adapted.GetStore().GetByKey("default/a")
+		if nativeObject != adaptedObject || !adapted.HasSynced() {
 			t.Error("the object is not the same one")
 		}
-		named, _ := theirs.GetIndexer().ByIndex("mine", "a")
+		named, _ := adapted.GetIndexer().ByIndex("mine", "a")
 		kinds, _ := again.GetIndexer().ByIndex("mine", "ConfigMap")
 		if len(named) != 1 || len(kinds) == 0 {
 			t.Errorf("two indexes of one name find %d and %d objects", len(named), len(kinds))
 		}
-		if theirs.SetTransform(nil) == nil || theirs.SetWatchErrorHandler(nil) == nil {
+		if adapted.SetTransform(nil) == nil || adapted.SetWatchErrorHandler(nil) == nil {
 			t.Error("a user of a shared informer can configure it")
 		}
 		cancel()

@@ -130,7 +130,7 @@ func (s *store[T]) AddIndexers(added cache.Indexers) error {
 	defer s.mu.Unlock()
 	var conflicts []string
 	for name := range added {
-		if _, there := s.indexes[name]; there {
+		if _, found := s.indexes[name]; found {
 			conflicts = append(conflicts, name)
 		}
 	}

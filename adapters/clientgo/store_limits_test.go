@@ -17,7 +17,7 @@ import (
 
 func TestStoreIsReadOnly(t *testing.T) {
 	t.Parallel()
-	i := clientgo.New(&asked{}, configMaps, &corev1.ConfigMap{}, clientgo.Options{})
+	i := clientgo.New(&recordingSource{}, configMaps, &corev1.ConfigMap{}, clientgo.Options{})
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
 	store := i.GetStore()
 	for call, err := range map[string]error{

@@ -26,7 +26,7 @@ func byValue() cache.Indexers {
 
 func TestStoreMatchesClientGo(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.namespace("other")
 		one := w.set("default/a=1")
 		w.set("other/a=2")
@@ -52,7 +52,7 @@ func TestStoreMatchesClientGo(t *testing.T) {
 
 func TestIndexesMatchClientGo(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.namespace("other")
 		example := w.set("default/a=red blue")
 		w.set("default/b=blue")
@@ -92,7 +92,7 @@ func TestIndexesMatchClientGo(t *testing.T) {
 
 func TestTypedListers(t *testing.T) {
 	t.Parallel()
-	compare(t, func(w *world) []string {
+	compare(t, func(w *testPlane) []string {
 		w.namespace("other")
 		w.set("default/a=1", "color=red")
 		w.set("other/b=2", "color=red")
@@ -102,14 +102,14 @@ func TestTypedListers(t *testing.T) {
 		lister := listers.NewConfigMapLister(i.GetIndexer())
 		red := labels.SelectorFromSet(labels.Set{"color": "red"})
 		found, err := lister.List(red)
-		there, thereErr := lister.ConfigMaps("other").List(red)
+		inOther, inOtherErr := lister.ConfigMaps("other").List(red)
 		_, missing := lister.ConfigMaps("other").Get("a")
 		generic := cache.NewGenericLister(i.GetIndexer(), configMaps.GroupResource())
 		all, genericErr := generic.ByNamespace("other").List(labels.Everything())
 		typed := cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](i)
 		byNamespace, typedErr := typed.GetTypedIndexer().ByTypedIndex(cache.NamespaceIndex, "default")
 		return []string{
-			fmt.Sprint(len(found), err, len(there), thereErr, missing, len(all), genericErr, typedErr),
+			fmt.Sprint(len(found), err, len(inOther), inOtherErr, missing, len(all), genericErr, typedErr),
 			fmt.Sprint(values(anys(byNamespace))),
 		}
 	})

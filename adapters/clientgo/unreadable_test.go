@@ -20,7 +20,7 @@ func TestListersReportUndecodableObjects(t *testing.T) {
 		if side == "client-go" { // whose informer is stuck then
 			continue
 		}
-		on(t, side, func(w *world) []string {
+		on(t, side, func(w *testPlane) []string {
 			w.set("default/a=1")
 			i := w.make(clientgo.Options{})
 			if err := i.SetTransform(func(obj any) (any, error) {
