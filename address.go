@@ -6,8 +6,8 @@ import (
 )
 
 // advertisedAddress returns the address and port at which other machines reach the API. The address is invalid if
-// they cannot: there is no socket, or it is on the loopback interface. Without a socket the port is 6443, as of
-// kube-apiserver.
+// they cannot: there is no socket, or it is on the loopback interface. Without a socket the port is 6443,
+// kube-apiserver's default.
 func (p *Plane) advertisedAddress() netip.AddrPort {
 	if p.listener == nil {
 		return netip.AddrPortFrom(netip.Addr{}, 6443)
@@ -29,7 +29,8 @@ func publicAddress(ip netip.Addr, outgoing func() netip.Addr) netip.Addr {
 }
 
 // ownAddress returns the source address of the machine's outgoing packets, preferring IPv4. It is invalid if the
-// machine has no route to other networks, which ownAddress represents by documentation addresses (RFC 5737 and 3849).
+// machine has no route to other networks. The addresses for documentation of RFC 5737 and 3849 stand for any other
+// host.
 func ownAddress() netip.Addr { return sourceAddress("192.0.2.1:9", "[2001:db8::1]:9") }
 
 // sourceAddress returns the source address of packets to the first of destinations that has a route. It sends nothing:

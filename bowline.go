@@ -50,9 +50,9 @@ const NoControllers = "-*"
 // Options configures a plane. The zero value starts a plane in memory with the default controllers and no
 // socket.
 type Options struct {
-	// Storage holds the objects. A plane started on the storage of an earlier one has its objects. The plane
-	// owns Storage from the call of Start on: Close, or a failed Start, closes it.
-	// Nil holds the objects in memory for the life of the plane.
+	// Storage holds the objects. A plane started on the storage of an earlier one has its objects. Start takes
+	// ownership of Storage: Close, or a failed Start, closes it. Nil holds the objects in memory for the life of the
+	// plane.
 	Storage Storage
 	// AcceptDamage starts the plane although some stored objects cannot be read. Requests for such an object
 	// fail with an error that names the damage, and it can be deleted. Without AcceptDamage, Start fails and

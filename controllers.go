@@ -152,7 +152,7 @@ func (p *Plane) checkControllers(context.Context) error {
 		return nil
 	}
 	if p.ctx.Err() != nil {
-		return errors.New("the plane is stopping, and its controllers with it")
+		return errors.New("the plane is stopping")
 	}
 	select {
 	case <-p.ready:

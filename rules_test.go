@@ -14,11 +14,11 @@ import (
 
 const module = "github.com/bowline-dev/bowline"
 
-// mayImport says, for each folder, which of the project's folders it may import beside itself and what lies below it.
+// mayImport lists, for each folder, which of the project's folders it may import beside itself and what lies below it.
 // Data flows one way: object < kind < patch < admission < server, object < store < server, auth < server,
 // object < client < informer < controller < controllers, node and examples, workqueue < controller, all < bowline <
-// bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which knows
-// nothing of the project.
+// bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which
+// imports nothing of the project.
 var mayImport = map[string][]string{
 	"object":    {}, // internal/object, and the public names of it
 	"kind":      {"object", "internal"},
@@ -64,7 +64,7 @@ var onlyThere = map[string][]string{
 	"github.com/cockroachdb/pebble":     {"internal/store/log/disk"},
 	module + "/internal/store/log/disk": {"cmd", "storage"},
 
-	// Who uses the library need not know of OpenStack.
+	// The library must not link OpenStack.
 	"github.com/gophercloud/gophercloud/v2": {"examples/network"},
 
 	"go.opentelemetry.io/otel/exporters": {"cmd"},
@@ -184,8 +184,8 @@ func TestNoModuleRequiresKubernetes(t *testing.T) {
 	}
 }
 
-// TestPackagesHaveComments finds packages with no package comment, or with more than one. Generated files have no
-// say.
+// TestPackagesHaveComments finds packages with no package comment, or with more than one. It ignores
+// generated files.
 func TestPackagesHaveComments(t *testing.T) {
 	comments := map[string]int{}
 	walk(t, func(path string) {
@@ -206,7 +206,7 @@ func TestPackagesHaveComments(t *testing.T) {
 	})
 	for folder, n := range comments {
 		if n != 1 {
-			t.Errorf("%s has %d package comments, and wants one", folder, n)
+			t.Errorf("%s has %d package comments, want 1", folder, n)
 		}
 	}
 }

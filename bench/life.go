@@ -23,7 +23,7 @@ func lives() measurement {
 		figures: []figure{
 			{"deletion of a namespace with 10,000 objects of 20 kinds", seconds, 4},
 			{"garbage collection of 10,000 dependents", seconds, 4},
-			{"garbage collection of 10,000 dependents, for which their owner waits", seconds, 4},
+			{"foreground deletion of an owner with 10,000 dependents", seconds, 4},
 		},
 		starts: true,
 		run:    inChild(childLife),

@@ -27,7 +27,7 @@ const (
 	streamsEach = 500
 )
 
-// watcherGroup describes watchers of one resource, each of which selects one object.
+// watcherGroup describes watchers that each select one object of a resource.
 type watcherGroup struct {
 	each     string // by what each watcher selects its object
 	resource string

@@ -134,8 +134,8 @@ func Explore(t *testing.T, s Scenario) *Report {
 	case replay != "" && len(r.Unreached) > 0:
 		t.Errorf("the run %q was not repeated: it did not reach its fault points in %d attempts", replay, attempts)
 	case replay == "" && r.Tried() == 0:
-		t.Error("no fault was injected: no process reached a point that Faults and Skip permit, in the run without " +
-			"faults and again in a run with one")
+		t.Error("no fault was injected: no process reached the same point that Faults and Skip permit in the run " +
+			"without faults and in a run with one")
 	}
 	return r
 }

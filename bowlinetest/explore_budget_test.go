@@ -13,7 +13,7 @@ func TestBudgetWithTheRaceDetector(t *testing.T) {
 			t.Errorf("budget(%d, %d): got %d, want %d", c.requested, c.limit, got, c.want)
 		}
 	}
-	const note = "of a budget of 30 runs, which is 6 with the race detector"
+	const note = "the budget of 30 runs is limited to 6 by the race detector"
 	if text := (&Report{requested: 30, budget: 6}).String(); !strings.Contains(text, note) {
 		t.Errorf("the report lacks %q:\n%s", note, text)
 	}

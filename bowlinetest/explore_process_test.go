@@ -54,7 +54,7 @@ func TestExploreFindsLostUpdate(t *testing.T) {
 	t.Parallel()
 	s := scenario(labels(false))
 	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
-	finds(t, s, "somebody else's change of configmaps default/a is lost: test overwrote it")
+	finds(t, s, "lost update of configmaps default/a: test overwrote another client's change")
 	s = scenario(labels(true))
 	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
 	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Tried() < 2 {
@@ -143,7 +143,7 @@ func TestExploreReportsBusyLoop(t *testing.T) {
 	s := scenario(spins)
 	s.Stuck = 10 * time.Second
 	fails(t, s, "a run is stuck", "no virtual time has passed in 10s", "bowlinetest_test.spins(",
-		"again: BOWLINE_EXPLORE=")
+		"repeat: BOWLINE_EXPLORE=")
 }
 
 // sharedLock is a lock that runs must not share.
@@ -171,7 +171,7 @@ func TestExploreReportsStuckUser(t *testing.T) {
 	s := scenario(idles)
 	s.Act = blockForever
 	fails(t, s, "does not end", "the user's code has not returned", "bowlinetest_test.blockForever(",
-		"again: BOWLINE_EXPLORE=")
+		"repeat: BOWLINE_EXPLORE=")
 }
 
 func TestExploreReportsStuckSetup(t *testing.T) {

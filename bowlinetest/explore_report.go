@@ -65,7 +65,7 @@ func (r *Report) String() string {
 	fmt.Fprintf(&b, "explored %d fault points in %d runs, %d of them failed: %s of virtual time in %s, seed %d",
 		r.Tried(), r.Runs, len(r.Failures), r.Virtual.Round(time.Minute), r.Real.Round(time.Millisecond), r.Seed)
 	if r.budget < r.requested {
-		fmt.Fprintf(&b, "\n  of a budget of %d runs, which is %d with the race detector", r.requested, r.budget)
+		fmt.Fprintf(&b, "\n  the budget of %d runs is limited to %d by the race detector", r.requested, r.budget)
 	}
 	for _, kind := range fault.Kinds() {
 		if n := r.Points[kind]; n > 0 {
@@ -153,7 +153,7 @@ func (f *Failure) String() string {
 		}
 		b.WriteString("  " + problem + "\n")
 	}
-	fmt.Fprintf(&b, "  again: BOWLINE_EXPLORE='%s' go test -run '^%s$'", f.Replay,
+	fmt.Fprintf(&b, "  repeat: BOWLINE_EXPLORE='%s' go test -run '^%s$'", f.Replay,
 		strings.ReplaceAll(f.test, "/", "$/^"))
 	return b.String()
 }

@@ -281,7 +281,7 @@ func TestExploreInjectsExternalFaults(t *testing.T) {
 	}
 	// A crash before the first effect leaves each effect to be done once after the restart. At every other
 	// point some effect is done twice.
-	if len(failed) != 3 || failed["crash before: effect outside make first #1 of test"] || r.Tried() != 4 {
+	if len(failed) != 3 || failed["crash before: effect external make first #1 of test"] || r.Tried() != 4 {
 		t.Errorf("%s\nfailed: %v", r, failed)
 	}
 	if got := bowlinetest.Effect(t.Context(), "outside of a run", func() error {

@@ -43,8 +43,8 @@ func Start(t testing.TB, options ...Option) *Plane {
 	return p
 }
 
-// Fork returns a new plane with the current state of p, which a subtest can change without affecting p. It takes a
-// fraction of a millisecond, whatever the size of the state. The controllers of p also run on the fork. The
+// Fork returns a new plane with the current state of p, which a subtest can change without affecting p. It takes about
+// a millisecond, whatever the size of the state. The controllers of p also run on the fork. The
 // options apply in addition to those of p. The fork is closed when the test t ends. If the fork cannot start, Fork ends
 // the test.
 func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {

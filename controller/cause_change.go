@@ -70,10 +70,9 @@ func managers(obj client.Object) []metav1.ManagedFieldsEntry {
 	return obj.GetManagedFields()
 }
 
-// writerOf returns the manager that wrote last, or "" if it is not known: that of the newest entry that is new or has
-// another time. An entry whose time stayed may have changed because it lost fields to the writer, or because its
-// manager wrote twice in a second; it counts if there is no other. A write of a scale leaves an entry without a time,
-// as in Kubernetes.
+// writerOf returns the manager that wrote last, or "" if it is not known. Of the entries that were added or have another
+// time, it returns the newest; if there are none, the newest entry with changed fields: its manager wrote twice within
+// a second, or lost fields to the writer. A write of a scale leaves an entry without a time, as in Kubernetes.
 func writerOf(before, after []metav1.ManagedFieldsEntry) string {
 	var writer, changed *metav1.ManagedFieldsEntry
 	for k := range after {

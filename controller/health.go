@@ -85,7 +85,7 @@ func (l *lease) check() check {
 	case l.lost.Load():
 		c.err = fmt.Errorf("%s was lost, and is %s", l.name(), l.state())
 	case l.elector.Leading():
-		c.note = l.name() + " is this manager's"
+		c.note = "this manager holds " + l.name()
 	default:
 		c.note = fmt.Sprintf("ready to take over: %s is %s", l.name(), l.state())
 	}

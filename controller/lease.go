@@ -132,7 +132,7 @@ func (l *lease) name() string { return l.options.Namespace + "/" + l.options.Nam
 func (l *lease) state() string {
 	switch holder := l.elector.Holder(); {
 	case holder == l.options.Identity:
-		return "still in its name but could not be renewed within " + l.options.RenewDeadline.String()
+		return "still assigned to this manager, which could not renew it within " + l.options.RenewDeadline.String()
 	case holder == "":
 		return "held by nobody"
 	default:

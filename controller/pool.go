@@ -123,12 +123,12 @@ func (w *worker) checkStuck() {
 		return
 	}
 	w.stuck = true
-	consequence := "its worker is not replaced until it returns"
+	consequence := "its worker stays blocked until it returns"
 	if w.ctx.Err() == nil && p.replaced < maxReplaced {
 		w.replaced = true
 		p.replaced++
 		p.startLocked(w.ctx)
-		consequence = "a new worker replaces its worker"
+		consequence = "a replacement worker was started"
 	}
 	p.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(),
 		"since", w.started, "for", time.Since(w.started))

@@ -148,7 +148,7 @@ func TestStuckReconcileIsReportedAndReplaced(t *testing.T) {
 			t.Errorf("reported %v", err)
 		}
 		if text := log.String(); others.Load() != 1 ||
-			!strings.Contains(text, "a reconcile does not return: a new worker replaces its worker") {
+			!strings.Contains(text, "a reconcile does not return: a replacement worker was started") {
 			t.Errorf("got %d reconciles of others; log %s", others.Load(), text)
 		}
 		close(free)

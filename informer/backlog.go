@@ -5,7 +5,7 @@ import "github.com/bowline-dev/bowline/client"
 // notice is one pending call of a handler.
 type notice[T client.Object] struct {
 	kind     noticeKind
-	old, new *state[T] // a deletion sets old
+	old, new *state[T] // for a deletion, old is the last state and new is nil
 	flag     bool      // isInInitialList, finalStateUnknown or, for an update, whether states were left out
 }
 
@@ -14,9 +14,9 @@ type noticeKind uint8
 const (
 	noticeAdd noticeKind = iota
 	noticeUpdate
-	noticeSync // new is resynced
+	noticeSync // a resync of new
 	noticeDelete
-	noticeVanish // old was created and deleted without a notice; it may be a trace
+	noticeVanish // old was created and deleted without a notice; it may be only a trace (see state.trace)
 	noticeSynced // the initial list is complete
 )
 

@@ -43,7 +43,7 @@ func newListener[T client.Object](handler Handler[T], detect *Mutations, log *sl
 	return l
 }
 
-// tell queues notices and does not block.
+// enqueue queues notices and does not block.
 func (l *listener[T]) enqueue(notices []notice[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 	maxAwait = 30 * time.Second
 )
 
-// await waits until a resource that was not found may exist.
+// awaitResource waits until a resource that was not found may exist.
 func (r *reflector[T]) awaitResource(ctx context.Context, notFound error) {
 	if r.absence.IsZero() {
 		r.absence = time.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// state is one state of an object, shared by all parts of an informer. All fields but places are immutable.
+// state is one state of an object, shared by all parts of an informer. All fields but positions are immutable.
 type state[T client.Object] struct {
 	key      Key
 	revision object.Revision

@@ -62,7 +62,7 @@ func shipNotifications(t *testing.T, f untyped, clients dynamic.Interface) strin
 	must(f.ForResource(ships).Informer().AddEventHandler(received))(t)
 	stop := make(chan struct{})
 	f.Start(stop)
-	time.Sleep(time.Minute) // of virtual time: longer than anybody backs off
+	time.Sleep(time.Minute) // of virtual time: longer than any back-off
 	for _, name := range []string{"a", "b"} {
 		must(clients.Resource(definitions).Create(t.Context(), shipDefinition(), metav1.CreateOptions{}))(t)
 		time.Sleep(2 * time.Minute)

@@ -84,7 +84,7 @@ func (f *untyped) ForResource(resource schema.GroupVersionResource) informers.Ge
 	if !ok {
 		i = New(f.source, resource, f.example, f.options)
 		if err := i.SetTransform(f.transform); err != nil {
-			panic(err) // cannot be: it has not started
+			panic(err) // unreachable: a new informer has not started
 		}
 		f.informers[resource] = i
 	}

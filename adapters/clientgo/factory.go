@@ -44,7 +44,7 @@ type FactoryOptions struct {
 func NewSharedInformerFactory(source client.Source, resync time.Duration) informers.SharedInformerFactory {
 	f, err := NewSharedInformerFactoryWithOptions(source, FactoryOptions{Resync: resync})
 	if err != nil {
-		panic(err) // cannot be: only a Tweak can be wrong
+		panic(err) // unreachable: only a Tweak causes errors
 	}
 	return f
 }

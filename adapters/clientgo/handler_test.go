@@ -122,9 +122,9 @@ func TestMissedDeletionIsTombstone(t *testing.T) {
 		w.remove("default/goes")
 		w.set("default/stays=2")
 		w.faults.mend()
-		time.Sleep(10 * time.Minute) // longer than anybody backs off
+		time.Sleep(10 * time.Minute) // longer than any back-off
 		out := heard.drain()
-		slices.Sort(out) // which of the two is first is nobody's promise
+		slices.Sort(out) // their order is not specified
 		return out
 	})
 }
@@ -188,12 +188,12 @@ func TestSlowHandlerIsNotifiedOfDeletedObjects(t *testing.T) {
 		}
 		close(release)
 		out := heard.drain()
-		slices.Sort(out) // ours tells of one key in a row
+		slices.Sort(out) // our informer groups the notifications of a key
 		return out
 	})
 }
 
-// TestManyDeletedObjectsAreReportedByUID is not asked of client-go, which keeps all of them.
+// TestManyDeletedObjectsAreReportedByUID does not test client-go, which retains all deleted objects.
 func TestManyDeletedObjectsAreReportedByUID(t *testing.T) {
 	t.Parallel()
 	on(t, "ours, in process", func(w *testPlane) []string {
@@ -251,7 +251,7 @@ func TestDeletedObjectHasRevisionOfDeletion(t *testing.T) {
 	})
 }
 
-// TestHandlerPanicCallsPanicHandlers is not asked of client-go, whose panics end the program.
+// TestHandlerPanicCallsPanicHandlers does not test client-go, where a panic ends the program.
 func TestHandlerPanicCallsPanicHandlers(t *testing.T) {
 	t.Parallel()
 	for _, side := range []string{"ours, over the wire", "ours, in process"} {

@@ -60,7 +60,7 @@ func New(source client.Source, resource schema.GroupVersionResource, example run
 	i.source, i.decoder, i.resync = s, d, options.Resync
 	s.failed = i.failed
 	if err := i.store.AddIndexers(options.Indexers); err != nil {
-		panic(err) // cannot be: there are none yet
+		panic(err) // unreachable: a new store has no indexers
 	}
 	return i
 }

@@ -27,7 +27,7 @@ type stage struct {
 	files     map[string][]byte
 	start     time.Time
 	observed  map[string]*unstructured.Unstructured // by resource, namespace and name
-	owners    []string                              // names of the objects in seen
+	owners    []string                              // names of the objects in observed
 	names     aliases
 	collapsed collapsed
 }

@@ -47,7 +47,7 @@ func (s *ingressPage) add(command, comment string) {
 		if run {
 			arguments += fmt.Sprintf(ingressPorts, "ingress-", "ingress-")
 		}
-		s.commands.WriteString("up" + arguments + "\nawait 'declared objects true'\n")
+		s.commands.WriteString("up" + arguments + "\nawait 'declared objects ready'\n")
 		if run {
 			fmt.Fprintf(&s.commands, ingressListens, "up")
 		}

@@ -78,7 +78,7 @@ func (c choice) provider(ctx context.Context) (chosen provider.Provider, why str
 	default:
 		return nil, "", fmt.Errorf("unknown network provider %q: must be auto, bridge, record or neutron", c.name)
 	}
-	return chosen, "asked for", err
+	return chosen, "requested", err
 }
 
 // automatic implements ProviderAuto.

@@ -109,7 +109,7 @@ func TestCreateTimeoutNamesInitializer(t *testing.T) {
 		p := bowlinetest.Start(t, waiting(), bowlinetest.Objects(example[corev1.ConfigMap](t, "envoy-initializer")))
 		pods, start := bowlinetest.Client[*corev1.Pod](t, p), time.Now()
 		_, err := pods.Create(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), metav1.CreateOptions{})
-		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "pending are "+sidecar.InitializerName) ||
+		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "pending initializers are "+sidecar.InitializerName) ||
 			time.Since(start) != 30*time.Second {
 			t.Errorf("the create ended after %v with %v", time.Since(start), err)
 		}

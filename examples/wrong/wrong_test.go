@@ -113,7 +113,7 @@ func TestActingOnEventsIsFound(t *testing.T) {
 	}, []bowlinetest.Fault{bowlinetest.CrashBefore, bowlinetest.CrashAfter, bowlinetest.Refused, bowlinetest.Dropped}, `
 user  create configmaps default/a  201
 edge  create secrets default/a  500  <- refused
-user  does nothing more
+user  makes no more changes
 in the end, Secret default/a: is missing
 `)
 }

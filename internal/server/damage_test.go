@@ -155,7 +155,7 @@ func TestHealthAndMetricsReportDamage(t *testing.T) {
 	t.Parallel()
 	w := startDamaged(t, damagedMap)
 	if ready := w.get(t, "/readyz?verbose"); ready.code != http.StatusOK ||
-		!bytes.Contains(ready.body, []byte("[!]damage is not ok")) {
+		!bytes.Contains(ready.body, []byte("[!]damage failed (informational)")) {
 		t.Errorf("/readyz was answered %d\n%s", ready.code, ready.body)
 	}
 	if alone := w.get(t, "/readyz/damage"); alone.code != http.StatusInternalServerError ||

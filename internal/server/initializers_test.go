@@ -217,7 +217,7 @@ func TestCreateWaitsForInitializers(t *testing.T) {
 					return
 				}
 				r.wantError(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
-					"server has timed out waiting for the initialization of configmaps a: it is created, and pending are first.example.com, second.example.com")
+					"server has timed out waiting for the initialization of configmaps a: it was created; its pending initializers are first.example.com, second.example.com")
 				if got := pending(w.get(t, configMaps+"/a").object(t)); got != "first.example.com second.example.com" {
 					t.Errorf("the pending initializers are %q", got)
 				}

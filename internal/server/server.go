@@ -1,5 +1,5 @@
-// Package server implements the Kubernetes API. It knows no kind by name: a kind differs from others by its kind.Kind.
-// Package bowline starts it; controllers use it through the API only.
+// Package server implements the Kubernetes API. Except for namespaces and CustomResourceDefinitions, it treats kinds
+// only through kind.Kind. Package bowline starts it; controllers use it through the API only.
 //
 // Its packages, from the wire to the store:
 //
@@ -7,12 +7,12 @@
 //	request     the typed form of a request, its options and its result
 //	read        gets, lists, and the one event loop of HTTP watches and in-process sources
 //	write       creates, updates, patches, applies and deletes, a stage at a time
-//	render      results and events to bytes: objects, lists, tables, metadata
+//	render      encodes results and events: objects, lists, tables, metadata
 //	crd         the kinds that CustomResourceDefinitions define
-//	expiry      deletes events that have had their time
+//	expiry      deletes events after their lifetime
 //	operations  backup, verification, initial objects, metrics of what is stored
-//	stored      between stored objects and objects as the rules of their kind work on them
-//	status      errors to the Status that clients receive
+//	stored      converts between stored objects and the objects that a kind's rules work on
+//	status      converts errors to the Status that clients receive
 //	metrics, stage, tasks, fair, discovery, openapi
 //
 // A write goes through these stages, each a span of its trace: authenticate, authorize, route, decode,

@@ -142,12 +142,12 @@ func TestVerifyReportsProblems(t *testing.T) {
 			},
 			[]string{"example.com/widgets/default/w no-definition: it is stored in example.com/v0, which its definition does not have"}},
 		"a claim that is gone": {remove("claims.internal/serviceips//10.0.0.77"), []string{
-			"/services/default/s lost-claim: it has 10.0.0.77 of serviceips without a claim"}},
+			"/services/default/s lost-claim: it uses 10.0.0.77 of serviceips without a claim"}},
 		"a claim without its owner": {remove("/services/default/s"), []string{
 			`claims.internal/nodeports//30001 lost-claim: its owner "default/s" does not exist`,
 			`claims.internal/serviceips//10.0.0.77 lost-claim: its owner "default/s" does not exist`}},
 		"another's claim": {replace("claims.internal/serviceips//10.0.0.77", "default/s", "default/t"), []string{
-			`claims.internal/serviceips//10.0.0.77 lost-claim: it belongs to "default/t" by its record, and to "default/s" by what that says`}},
+			`claims.internal/serviceips//10.0.0.77 lost-claim: its claim is recorded for "default/t", but "default/s" uses the value`}},
 		"a schema that is broken": {replace("example.com/widgets/default/w", `"size":5`, `"size":"s"`), []string{
 			"example.com/widgets/default/w invalid: [spec.size: Invalid value"}},
 		"a value that the schema does not know": {replace("example.com/widgets/default/w", `"red"`, `"green"`),

@@ -14,7 +14,7 @@ import (
 type proposal struct {
 	commit log.Commit
 	events []*object.Event
-	// discarded lists the keys of unreadable objects that the commit deletes: see DamagedError.
+	// discarded lists the keys of unreadable objects that the commit deletes: see UnreadableError.
 	discarded []object.Key
 	// resolved is closed when the outcome is known; then err holds it.
 	resolved chan struct{}

@@ -10,9 +10,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// Snapshot is the whole state at one revision. It is immutable and safe for concurrent use. In addition to the live
-// objects it keeps only those in memory that were replaced since. The objects that it yields are shared and must not
-// be modified.
+// Snapshot is the whole state at one revision. It is immutable and safe for concurrent use. Besides the live
+// objects, it retains only the objects that were replaced since it was taken. The objects that it yields are shared and
+// must not be modified.
 type Snapshot struct {
 	revision object.Revision
 	objects  *tree

@@ -29,16 +29,16 @@ func (l *lifetime) interfere(r *request, at Point) string {
 	response, err := l.process.run.Next.RoundTrip(change)
 	if err != nil {
 		l.process.run.withdraw(at, Conflict)
-		return "somebody else's change failed: " + err.Error() + ";"
+		return "another client's change failed: " + err.Error() + ";"
 	}
 	body, _ := io.ReadAll(response.Body) // reading the plane's own response cannot fail
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		l.process.run.withdraw(at, Conflict)
-		return "somebody else could not change it first: " + strconv.Itoa(response.StatusCode) + ";"
+		return "another client could not change it first: " + strconv.Itoa(response.StatusCode) + ";"
 	}
 	l.process.run.touch(r, metaIn(body).UID)
-	return "somebody else changed it first;"
+	return "another client changed it first;"
 }
 
 // withdraw removes a fault from a point where it turned out to be impossible.
@@ -77,6 +77,6 @@ func (l *lifetime) overwrites(r *request, answer meta) {
 		metaIn(r.body).ResourceVersion != "" {
 		return
 	}
-	run.Fail("somebody else's change of %s is lost: %s overwrote it, without the resourceVersion of what it had read",
+	run.Fail("lost update of %s: %s overwrote another client's change, and its write had no resourceVersion",
 		r.object(), l.process.name)
 }

@@ -14,7 +14,7 @@ func TestAPlanIsReadAsItIsPrinted(t *testing.T) {
 		"crash before: update networks.samplecrd.k8s.io/status default/a #2 of network",
 		"undisturbed; the user stops after 2",
 		"refused: create a b #1 of c; the user stops after 12",
-		"refused: effect outside write a b.json #1 of two words; stale: list configmaps * #1 of x",
+		"refused: effect external write a b.json #1 of two words; stale: list configmaps * #1 of x",
 	} {
 		plan, err := fault.Parse(text)
 		if err != nil || plan.String() != text {

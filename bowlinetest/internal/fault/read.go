@@ -29,7 +29,7 @@ func (l *lifetime) read(r *request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.answer(row, "of now, read "+run.Lag.String()+" later")
+	run.answer(row, "the current state, "+run.Lag.String()+" late")
 	return response, l.sleep(r.Context(), run.Lag)
 }
 
@@ -117,7 +117,7 @@ func (e *events) begin() {
 	at.Verb = "list"
 	if point, fault := e.lifetime.process.run.reach(at, Stale); fault == Stale {
 		e.lifetime.process.run.row(point.Process, point.action(),
-			"of now, read "+e.lifetime.process.run.Lag.String()+" later",
+			"the current state, "+e.lifetime.process.run.Lag.String()+" late",
 			Stale)
 		e.err = e.lifetime.sleep(e.ctx, e.lifetime.process.run.Lag)
 	}
@@ -199,13 +199,13 @@ func (e *events) event(raw []byte, f frame) {
 	}, Delayed, Doubled, Dropped)
 	switch fault {
 	case Delayed:
-		run.row(point.Process, "is to see "+point.action(), "sees it "+run.Lag.String()+" later", Delayed)
+		run.row(point.Process, "event "+point.action(), "delayed by "+run.Lag.String(), Delayed)
 		e.err = e.lifetime.sleep(e.ctx, run.Lag)
 	case Doubled:
-		run.row(point.Process, "sees "+point.action(), "sees it again", Doubled)
+		run.row(point.Process, "event "+point.action(), "delivered twice", Doubled)
 		e.emit(raw)
 	case Dropped:
-		run.row(point.Process, "is to see "+point.action(), "sees nothing, and 410 Gone "+run.Lag.String()+" later",
+		run.row(point.Process, "event "+point.action(), "not delivered; 410 Gone after "+run.Lag.String(),
 			Dropped)
 		if e.err = e.lifetime.sleep(e.ctx, run.Lag); e.err == nil {
 			raw, e.err = []byte(expiredEvent), io.EOF

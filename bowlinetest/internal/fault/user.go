@@ -57,6 +57,6 @@ func (r *Run) stop() {
 	case <-r.Stopped:
 	default:
 		close(r.Stopped)
-		r.rows = append(r.rows, &Row{At: time.Since(r.began), Who: userName, What: "does nothing more"})
+		r.rows = append(r.rows, &Row{At: time.Since(r.began), Who: userName, What: "makes no more changes"})
 	}
 }

@@ -138,7 +138,7 @@ func Effect(ctx context.Context, name string, do func() error) error {
 	}
 	run := l.process.run
 	run.request(l.process)
-	at := Point{Process: l.process.name, Verb: "effect", Resource: "outside", Object: run.withoutUIDs(name)}
+	at := Point{Process: l.process.name, Verb: "effect", Resource: "external", Object: run.withoutUIDs(name)}
 	point, fault := run.reach(at, CrashBefore, CrashAfter, Refused, Lost)
 	row := run.row(l.process.name, point.action(), "", fault)
 	switch fault {

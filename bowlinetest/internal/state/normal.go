@@ -17,8 +17,8 @@ import (
 // Normal is a state by object name, without anything that differs in every run.
 type Normal map[string]any
 
-// outside is the key of State.External in a Normal.
-const outside = "outside"
+// external is the key of State.External in a Normal.
+const external = "external system"
 
 // Names maps identifiers that differ in every run to stable ones.
 type Names struct {
@@ -96,7 +96,7 @@ func (n *normaliser) all(s State) (Normal, error) {
 	if err := json.Unmarshal(data, &value); err != nil {
 		return nil, err
 	}
-	normal[outside] = n.value(value)
+	normal[external] = n.value(value)
 	return normal, nil
 }
 

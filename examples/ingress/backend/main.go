@@ -63,9 +63,9 @@ func parse(args []string) (a arguments, err error) {
 	a.server.Bind(set)
 	set.StringVar(&a.service, "service", "", "`name` of the Service to be an endpoint of")
 	set.StringVar(&a.namespace, "namespace", "default", "the Service's `namespace`")
-	set.StringVar(&a.name, "name", "", "what answers are signed with (default: the address)")
+	set.StringVar(&a.name, "name", "", "`name` in the responses (default: the address)")
 	set.StringVar(&a.listen, "listen", "",
-		"`address` to serve on, no loopback one (default: this machine's own, any free port)")
+		"`address` to serve on, not a loopback address (default: this machine's own, any free port)")
 	if err := set.Parse(args); err != nil {
 		return a, err
 	}

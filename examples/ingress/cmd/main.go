@@ -62,7 +62,7 @@ func parse(args []string) (o ingress.Options, server client.Flags, err error) {
 	set.StringVar(&o.Class, "class", "nginx", "`name` of the IngressClass")
 	set.StringVar(&o.Program, "nginx", "", "nginx's `program` (default: the one that the machine has)")
 	set.StringVar(&o.HTTP, "http", "127.0.0.1:8080",
-		"`address` that nginx serves HTTP on; port 0 is any free one, empty is nowhere")
+		"`address` that nginx serves HTTP on; port 0 selects a free port, empty disables HTTP")
 	set.StringVar(&o.HTTPS, "https", "127.0.0.1:8443", "`address` that nginx serves HTTPS on")
 	set.StringVar(&o.Folder, "folder", "",
 		"`folder` for nginx's files (default: bowline/ingress in the user's state folder)")

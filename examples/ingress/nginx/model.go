@@ -189,7 +189,7 @@ func (b *builder) use(i *networkingv1.Ingress, declared networkingv1.IngressBack
 // conflict returns the problem that an older Ingress has declared the same.
 func conflict(older, younger *networkingv1.Ingress, what string) *problem {
 	if older.UID == younger.UID {
-		return problemf(reasonConflict, "%s is declared twice: the first one counts", what)
+		return problemf(reasonConflict, "%s is declared twice: the first declaration takes effect", what)
 	}
 	return problemf(reasonConflict, "%s is that of the Ingress %s/%s, which is older", what, older.Namespace,
 		older.Name)

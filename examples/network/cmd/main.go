@@ -63,7 +63,8 @@ func parse(args []string) (a arguments, err error) {
 	set := flag.NewFlagSet("network", flag.ContinueOnError)
 	a.server.Bind(set)
 	set.StringVar(&a.provider, "provider", network.ProviderAuto,
-		"what makes networks real: auto, bridge (needs root), record, or neutron (OpenStack, of OS_CLOUD or OS_AUTH_URL)")
+		"`provider` of the networks: auto, bridge (needs root), record, or neutron (OpenStack; set OS_CLOUD or "+
+			"OS_AUTH_URL)")
 	set.StringVar(&a.state, "state", "",
 		"`folder` for the records of the record provider (default: bowline/networks in the user's state folder)")
 	set.StringVar(&a.plane, "plane-id", "",

@@ -101,7 +101,8 @@ func (r *reconciler) list(ctx context.Context) ([]types.UID, error) {
 		}
 		if page.Incomplete {
 			return nil,
-				errors.New("the server has Networks that it cannot read, so their real networks would be removed")
+				errors.New("nothing was removed, because the server has Networks that it cannot read: " +
+					"repair or delete them")
 		}
 		for _, n := range page.Items {
 			uids = append(uids, n.UID)

@@ -35,11 +35,11 @@ func run(args []string, log *slog.Logger) error {
 	set := flag.NewFlagSet("sidecar", flag.ContinueOnError)
 	server.Bind(set)
 	set.StringVar(&listen, "listen", "127.0.0.1:0",
-		"`address` at which the server asks the webhook; port 0 is any free one")
-	set.BoolVar(&initializer, "initializer", false, "be an initializer, and no webhook")
+		"`address` on which the webhook listens; port 0 selects a free port")
+	set.BoolVar(&initializer, "initializer", false, "run as an initializer instead of a webhook")
 	set.StringVar(&o.Namespace, "namespace", "default", "`namespace` of the ConfigMap "+sidecar.ConfigMap)
 	set.BoolVar(&o.OnlyAnnotated, "only-annotated", false,
-		"leave pods alone without the annotation "+sidecar.Annotation+`: "true"`)
+		"change only pods with the annotation "+sidecar.Annotation+`: "true"`)
 	if err := set.Parse(args); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
-// Input is the input of a decision.
+// Input is what the controller has observed.
 type Input struct {
 	CronJob *batchv1.CronJob
 	// Jobs are the jobs that the cronjob controls, including those that the status lists but the cache does
@@ -30,7 +30,7 @@ type Input struct {
 	Now   time.Time
 }
 
-// decision is a decision in progress.
+// decision accumulates the actions and the new status while Decide runs.
 type decision struct {
 	Input
 	spec *batchv1.CronJobSpec

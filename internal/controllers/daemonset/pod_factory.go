@@ -53,7 +53,7 @@ func (f *podFactory) creations(nodes []string, eligible eligibility) (creates ac
 	return creates
 }
 
-// nameOn returns the first free name for the current template's pod on a node and adds it to given, the names
+// nameOn returns the first free name for the current template's pod on a node and adds it to used, the names
 // used in this run.
 func (f *podFactory) nameOn(node string, used map[string]bool) string {
 	for n := 0; ; n++ {

@@ -62,7 +62,7 @@ func (s *desiredStatus) update() action.Action {
 }
 
 // compute computes the counts and the conditions; resizing is set if the step only changes the Deployment's size.
-// count returns when the status will change without an event; 0 means never.
+// compute returns the delay after which the status changes without an event; 0 means never.
 func (s *desiredStatus) compute(sets *replicaSets, resizing bool) (recheckAfter time.Duration) {
 	before := s.deployment.Status
 	s.status = withCounts(s.status, sets)

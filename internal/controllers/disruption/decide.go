@@ -24,7 +24,7 @@ import (
 // no longer expected.
 const deletionTimeout = 2 * time.Minute
 
-// Input is the input of a decision.
+// Input is what the controller has observed.
 type Input struct {
 	Budget *policyv1.PodDisruptionBudget
 	// Pods are the pods that the budget selects, sorted by name.

@@ -21,7 +21,7 @@ const (
 	manager   = "endpoint-controller"
 )
 
-// Input is the input of a decision.
+// Input is what the controller has observed.
 type Input struct {
 	// Service is nil if it does not exist.
 	Service *corev1.Service
@@ -106,7 +106,7 @@ func (s Input) labels() map[string]string {
 	return all
 }
 
-// changedPods returns the pods that newly appear, or change between ready and not ready. Pods that disappear are
+// changed returns the pods that newly appear, or change between ready and not ready. Pods that disappear are
 // not included.
 func (s Input) changed(from, to []corev1.EndpointSubset) (changed []*corev1.Pod) {
 	readyBefore, readyAfter := ready(from), ready(to)

@@ -20,7 +20,7 @@ import (
 // managedBy identifies the controller's slices.
 const managedBy = "endpointslice-controller.k8s.io"
 
-// Input is the input of a decision.
+// Input is what the controller has observed.
 type Input struct {
 	Service *corev1.Service
 	// Pods are the pods that the service selects, sorted by name.

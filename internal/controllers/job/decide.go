@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
 )
 
-// Input is the input of a decision.
+// Input is what the controller has observed.
 type Input struct {
 	Job      *batchv1.Job
 	Selector labels.Selector

@@ -57,7 +57,7 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 // outcomes returns the outcomes of the job's pods, which are stored for the next decision.
 func (d *Decision) outcomes() Outcomes { return d.tally.outcomes(d.Past) }
 
-// setStartTime sets the start time.
+// setStartTime sets status.startTime when the job first runs without being suspended.
 func (d *Decision) setStartTime() {
 	if d.status.StartTime == nil && !d.spec.suspended() {
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))

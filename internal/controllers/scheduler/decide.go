@@ -8,7 +8,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Input is the input of a decision. Decide does not modify it.
+// Input is what the controller has observed. Decide does not modify it.
 type Input struct {
 	Pod *Pod
 	// Nodes are all nodes, in a stable order.
@@ -45,7 +45,7 @@ type Decision struct {
 	observed []*Pod
 }
 
-// deciding is a decision in progress.
+// deciding holds the state of one run of Decide.
 type deciding struct {
 	Input
 	pod         *Pod

@@ -36,7 +36,7 @@ func (e *callError) Error() string {
 // Unwrap returns the cause.
 func (e *callError) Unwrap() error { return e.err }
 
-// call sends the write to the webhook. The error is a *callError, a *refusal, or an internal error of the
+// call sends the write to the webhook. The error is a *callError, a *rejection, or an internal error of the
 // server.
 func (h *hook) call(ctx context.Context, s *subject, mutates bool) (*admissionv1.AdmissionResponse, error) {
 	if s.a.DryRun && !h.supportsDryRun() {
@@ -102,8 +102,8 @@ func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 	return 0, nil
 }
 
-// clientError maps an error of ask to the error for the client. It returns nil if the failure policy ignores the
-// failure.
+// clientError maps an error of call or apply to the error for the client. It returns nil if the failure policy ignores
+// the failure.
 func (h *hooks) clientError(ctx context.Context, w *hook, err error) error {
 	var refused *rejection
 	if errors.As(err, &refused) {

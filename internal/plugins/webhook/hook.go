@@ -32,8 +32,8 @@ type hook struct {
 		configuration string
 		index         int
 	}
-	// namespaces and objects are nil for a selector that selects everything. wrong is the parse error of a
-	// selector that is invalid; the selector is nil then.
+	// namespaces and objects are nil for a selector that selects everything. selectorErr is the parse error
+	// of an invalid selector; the selector is nil then.
 	namespaces, objects labels.Selector
 	selectorErr         error
 	// conditions is nil if the webhook has no match conditions. It compiles them on first use.
@@ -64,7 +64,7 @@ func newHook(ctx context.Context, resolve caller.Resolver, configuration string,
 }
 
 // selector parses s. It returns nil if s selects everything or is invalid; in the latter case it sets
-// h.wrong.
+// h.selectorErr.
 func (h *hook) selector(s *metav1.LabelSelector) labels.Selector {
 	if s == nil {
 		return nil

@@ -39,7 +39,8 @@ func (*mutating) Validate(context.Context, *admission.Attributes, admission.Read
 // rounds holds the state that the second round needs. The second round calls only webhooks with
 // reinvocationPolicy IfNeeded whose object was changed after their call.
 type rounds struct {
-	// reinvocable lists the called webhooks with that policy, and changed those whose object has changed since.
+	// reinvocable lists the called webhooks with that policy, and pending those whose object has changed since their
+	// call.
 	reinvocable, pending []*hook
 	// object is the object at the end of the first round: later plugins may have changed it since.
 	object runtime.Object
@@ -75,7 +76,7 @@ func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state adm
 	return nil
 }
 
-// markChanged marks every webhook called so far for a second call.
+// markChanged marks the reinvocable webhooks called so far for a second call.
 func (r *rounds) markChanged() { r.pending, r.reinvocable = append(r.pending, r.reinvocable...), nil }
 
 func (r *rounds) needsCall(h *hook) bool {

@@ -116,7 +116,7 @@ func (v *validating) call(ctx context.Context, q *invocation) {
 	q.response, q.err = q.hook.call(ctx, q.subject, false)
 }
 
-// warn passes on the warnings of a response, skipping those in said. It returns said with the new ones added.
+// warn passes on the warnings of a response, skipping those in warned. It returns warned with the new ones added.
 func warn(a *admission.Attributes, warned []string, r *admissionv1.AdmissionResponse) []string {
 	if r == nil || a.Warn == nil {
 		return warned

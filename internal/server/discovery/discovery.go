@@ -2,8 +2,9 @@
 // versions below /api and /apis, the resources of each version, and the aggregated form with all of them in
 // one answer. They are derived from the kinds of a kind.Registry only.
 //
-// A document is made when it is first requested, and cached until the registry changes. The server calls
-// Serve for every GET that is not about a resource, and answers itself if Serve returns false.
+// A document is made when it is first requested, and cached until the registry changes. Package httpapi
+// calls Serve for the paths at and below /api and /apis that are not resources, and answers itself if Serve returns
+// false.
 package discovery
 
 import (

@@ -1,7 +1,7 @@
-// Package expiry deletes the objects of kinds with a Lifetime (events) that long after their last write, regardless of
-// finalizers. Kube-apiserver does the same with leases of etcd. Package write calls Schedule after each commit of such
-// an object. A server does not know when the objects that it finds at its start were written; their lifetime starts
-// anew.
+// Package expiry deletes the objects of kinds with a Lifetime (events) when it has passed since their last write,
+// regardless of finalizers. Kube-apiserver does the same with leases of etcd. Package write calls Schedule after each
+// commit of such an object. A server does not know when the objects that it finds at its start were written; their
+// lifetime starts anew.
 package expiry
 
 import (

@@ -27,7 +27,7 @@ type queue struct {
 	timer *time.Timer
 }
 
-// entry is a state of an object, and when the object is deleted if that is still its state.
+// entry identifies a state of an object, which is deleted at a time if it is still in that state.
 type entry struct {
 	key object.Key // empty for all objects that were last written at the revision or before
 	// revision is 0 if it is unknown whether the object was written.

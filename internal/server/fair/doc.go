@@ -1,6 +1,6 @@
 /*
-Package fair limits the number of requests that run at once, and shares that limit fairly between users. It knows
-nothing of HTTP; package server calls it before it serves a request.
+Package fair limits the number of requests that run at once, and shares that limit fairly between users. It does
+not depend on HTTP; package httpapi calls it before it serves a request.
 
 The limit is a number of seats. A request occupies as many seats as it weighs: one, or more if it is large. Requests
 belong to a flow (those of one program), and flows to a user. One rule assigns seats, that of dynamic thresholds, by
@@ -9,9 +9,9 @@ switches", 1998):
 
 	A user may hold as many seats as are free, and a flow as many as its user may still receive.
 
-So one flow alone holds up to a third of the seats, and two users with one flow each two fifths together. Some seats
-always stay free: the first request of a new user does not wait for running requests, which may be slow. No seats are
-reserved, and nothing has to be configured.
+So one flow alone holds up to a third of the seats, and two users with one flow each two fifths together. Unless there
+are many users, some seats stay free: the first request of a new user does not wait for running requests, which may be
+slow. No seats are reserved, and nothing has to be configured.
 
 	12 seats in all        one flow runs          another user's first request has a seat at once
 	                       [aaaa........]         [aaaab.......]

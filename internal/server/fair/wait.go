@@ -19,9 +19,9 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string {
 	if r.Waited > 0 {
-		return fmt.Sprintf("a request of user %q waited %s behind others of that user", r.User, r.Waited)
+		return fmt.Sprintf("a request of user %q waited %s without receiving a seat", r.User, r.Waited)
 	}
-	return fmt.Sprintf("%d requests of user %q wait already, and there is no place for another", r.Waiting, r.User)
+	return fmt.Sprintf("%d requests of user %q wait already, and no more may wait", r.Waiting, r.User)
 }
 
 // enqueue appends a request to its flow, and its flow and user to the turns unless they have one.

@@ -85,7 +85,8 @@ func (h *Handler) runChecks(ctx context.Context, endpoint string, checks []Check
 		err := c.Check(ctx)
 		if c.Informational {
 			if err != nil {
-				fmt.Fprintf(&out, "[!]%s is not ok, and is not counted: /%s/%s says why\n", c.Name, endpoint, c.Name)
+				fmt.Fprintf(&out, "[!]%s failed (informational): see /%s/%s\n", c.Name, endpoint,
+					c.Name)
 			}
 			continue
 		}

@@ -128,8 +128,8 @@ func (h *Handler) weightOfObjects(target *request.Route, r *http.Request) int {
 	return 1 + max(count/objectsPerSeat, bytes/perSeat)
 }
 
-// tooMany returns the 429 of a request without a seat. It is delayed: answering clients that ignore it at
-// once would cost more than serving them.
+// tooMany returns the 429 of a request without a seat. It is delayed, because
+// clients that ignore the 429 would repeat the request at once, which would cost more than serving it.
 func (h *Handler) tooMany(x *exchange, err error) error {
 	var refusal *fair.Refusal
 	if !errors.As(err, &refusal) {
@@ -139,8 +139,8 @@ func (h *Handler) tooMany(x *exchange, err error) error {
 		h.delayRefusal(x.r.Context())
 		discardBody(x)
 	}
-	return apierrors.NewTooManyRequests(fmt.Sprintf("this server has more to do than it can: %v; try again after a second, "+
-		"with fewer requests at the same time", refusal), retryAfter)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("the server is overloaded: %v; try again after a second, "+
+		"with fewer concurrent requests", refusal), retryAfter)
 }
 
 const (

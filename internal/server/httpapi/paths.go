@@ -64,7 +64,7 @@ func servePprof(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveDiscovery answers with what is served. An unknown version of a known group is a Status; other unknown
+// serveDiscovery serves the discovery documents. An unknown version of a known group is a Status; other unknown
 // paths are the plain 404 page.
 func (h *Handler) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	if h.o.Discovery.Serve(w, r) {

@@ -17,9 +17,9 @@ var (
 		"Requests that wait for seats.", flowLabels, nil)
 	workingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_executing_requests",
 		"Requests that hold seats.", flowLabels, nil)
-	heldSeats = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats that are held.",
+	heldSeats = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats held by running requests.",
 		flowLabels, nil)
-	allSeats = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats that there are.",
+	allSeats = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Total number of seats.",
 		levelLabels, nil)
 	startedRequests = prometheus.NewDesc("apiserver_flowcontrol_dispatched_requests_total",
 		"Requests that got their seats.", flowLabels, nil)

@@ -176,7 +176,8 @@ func (d *definitions) describeObject(s map[string]any, like string) error {
 	return nil
 }
 
-// describeEmbedded adds these fields to the whole objects inside a schema. In OpenAPI v2, where listed fields
+// describeEmbedded adds apiVersion, kind and metadata to each embedded object (x-kubernetes-embedded-resource) in a
+// schema. In OpenAPI v2, where listed fields
 // exclude all others, schemas that allow any field are not changed.
 func (d *definitions) describeEmbedded(s map[string]any) error {
 	err := eachSubschema(s, d.describeEmbedded)

@@ -48,7 +48,7 @@ func (e *indexEntry) typed() bool {
 	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { return k.Kind.Info().Builtin })
 }
 
-// typedVersions are the group-versions that have kinds of request options.
+// typedVersions returns the group-versions whose DeleteOptions and WatchEvent the document lists.
 func (e *indexEntry) typedVersions() []schema.GroupVersion {
 	core := schema.GroupVersion{Version: "v1"}
 	if e.gv == core || e.gv.Version == "" || !e.typed() {

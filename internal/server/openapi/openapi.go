@@ -5,7 +5,7 @@
 // embedded; those of custom resources come from their definitions.
 //
 // Nothing is unpacked, built or hashed before a client requests it, and a change of one kind rebuilds only
-// the documents of its group-versions. The server calls Serve for every GET below /openapi.
+// the documents of its group-versions. Package httpapi calls Serve for every request below /openapi.
 package openapi
 
 import (

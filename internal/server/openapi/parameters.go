@@ -33,7 +33,7 @@ func newParameters(d *definitions) (*parameters, error) {
 	p.deleteCollection = mergeParameters(p.delete, collection)
 	p.pretty = queryParameters(map[string]property{"pretty": {
 		Type:        "string",
-		Description: "If 'true', the answer is indented. Browsers, curl and wget get it so without asking.",
+		Description: "If 'true', the answer is indented. It is the default for browsers, curl and wget.",
 	}})
 	return p, nil
 }

@@ -28,8 +28,8 @@ type Backup struct {
 	Log   *slog.Logger
 }
 
-// Serve streams the current state. It returns an error if nothing was written yet, which the caller answers. After that
-// it aborts the connection with a panic, and the answer has no trailer.
+// Serve streams the current state. It returns an error only before the first byte is written; the caller answers it.
+// After that it aborts the connection with a panic, and the answer has no trailer.
 func (b *Backup) Serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
 		return status.MethodNotAllowed()

@@ -36,8 +36,8 @@ const (
 	// NoDefinition is a custom resource without a definition, or in a version that the definition does not
 	// have.
 	NoDefinition Problem = "no-definition"
-	// LostClaim is a value, such as a Service's address, whose owner does not have it, or has it without a
-	// claim.
+	// LostClaim is a claim of a value, such as a Service's address, whose recorded owner does not use the value, or
+	// a used value without a claim.
 	LostClaim Problem = "lost-claim"
 	// Invalid is an object that cannot be decoded, or breaks the rules or the schema of its kind.
 	Invalid Problem = "invalid"
@@ -182,7 +182,8 @@ func (v *verification) checkObject(o *object.Object) {
 	if k.Info().Claims {
 		for _, c := range k.Claims(obj) {
 			if !v.exists(claim.Key(c)) {
-				v.report(o.Key, LostClaim, "it has %s of %s without a claim: another may be given the same", c.Value,
+				v.report(o.Key, LostClaim,
+					"it uses %s of %s without a claim, so another object may be assigned the same value", c.Value,
 					c.Space)
 			}
 		}
@@ -207,7 +208,7 @@ func (v *verification) checkClaim(o *object.Object) {
 	case ok && owner == recorded:
 		return
 	case ok:
-		v.report(o.Key, LostClaim, "it belongs to %q by its record, and to %q by what that says", recorded, owner)
+		v.report(o.Key, LostClaim, "its claim is recorded for %q, but %q uses the value", recorded, owner)
 		return
 	}
 	namespace, name, _ := strings.Cut(recorded, "/")

@@ -137,8 +137,8 @@ func (s *selection) everything() bool { return s.labels == nil && s.fields == ni
 // single reports whether at most one object is selected, by its name. Limits do not apply to it.
 func (s *selection) single() bool { return !strings.HasSuffix(string(s.prefix), "/") }
 
-// matches reports whether an object is selected. An object that cannot be converted is: sending it returns
-// the error.
+// matches reports whether an object is selected. An object that cannot be converted matches,
+// because its conversion for the client then returns the error.
 func (s *selection) matches(o *object.Object) bool {
 	if !s.uninitialized && o.Uninitialized() {
 		return false
@@ -213,8 +213,8 @@ func (s *selection) convert(snapshot *store.Snapshot, from object.Key) error {
 	return err
 }
 
-// hidden estimates how many of the next objects are uninitialized, which the client does not see. It looks at
-// no more than scanBatch objects with that mark, and counts none of the others.
+// hidden estimates how many of the next objects are uninitialized, which the client does not see. It
+// examines at most the next scanBatch objects, and counts none after them.
 func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
 	if s.uninitialized {
 		return 0

@@ -42,7 +42,7 @@ type Request struct {
 	UserAgent   string
 	// Body reads the whole body, at most once.
 	Body Body
-	// Seats are given back early by a request that waits for others.
+	// Seats are released early by a request that waits, for example for initializers.
 	Seats Seats
 	// Spans is nil if the request is not traced.
 	Spans *stage.Spans
@@ -111,7 +111,7 @@ func (r *Request) AddWarning(_, text string) {
 	}
 }
 
-// May returns an error if the user may not do something else with the request's object. It implements
+// May returns an error unless the user may perform another verb on the request's object. It implements
 // admission.Rights.
 func (r *Request) May(ctx context.Context, verb string) error {
 	other := *r.Route

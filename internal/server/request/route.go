@@ -17,9 +17,10 @@ import (
 // Route is where the method and the URL of a request lead.
 type Route struct {
 	// IsResource reports whether the path is that of an API resource: /api/VERSION/... or
-	// /apis/GROUP/VERSION/.... The fields below, except Path, are only set if it is.
+	// /apis/GROUP/VERSION/.... The other fields, except Verb and Path, are only set if it is.
 	IsResource bool
-	// Verb is Kubernetes': a GET is a get, list or watch.
+	// Verb is Kubernetes': a GET of a resource is a get, list or watch. For other paths it is the method in lower
+	// case.
 	Verb        string
 	GVR         schema.GroupVersionResource
 	Subresource string

@@ -63,7 +63,7 @@ func unwritten(code int32, reason metav1.StatusReason, err error, until string) 
 	const retryAfter = 1 // second
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason,
-		Message: err.Error() + "; nothing was written; reads go on, and writes will again when " + until,
+		Message: err.Error() + "; nothing was written; reads continue, and writes will succeed again when " + until,
 		Details: &metav1.StatusDetails{RetryAfterSeconds: retryAfter},
 	}
 }
@@ -84,7 +84,7 @@ func unreadable(err *store.UnreadableError) metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
 		Message: fmt.Sprintf("%s %q is damaged and cannot be read: %v; "+
-			"restore the plane from a backup with bowline restore, or delete the object, which nothing brings back",
+			"restore the plane from a backup with bowline restore, or delete the object, which cannot be undone",
 			gr, Name(err.Key), err.Err),
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource, Name: err.Key.Name()},
 	}

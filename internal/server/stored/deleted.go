@@ -14,8 +14,8 @@ func Pending(obj kind.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && left != nil && *left > 0
 }
 
-// MarkDeleted sets the deletion time. That of an object which is already being deleted only gets earlier. Kinds that
-// hold their objects themselves (namespaces) have no grace period, which byKind reports.
+// MarkDeleted sets the deletion time. If obj is already being deleted, its time can only become earlier. byKind reports
+// that the kind itself delays the removal, as namespaces do; then there is no grace period.
 func MarkDeleted(obj kind.Object, grace int64, byKind bool) {
 	at := Now()
 	was, left := obj.GetDeletionTimestamp(), obj.GetDeletionGracePeriodSeconds()

@@ -113,7 +113,7 @@ func (op *operation) insert(generated bool, namespace object.Key, checked object
 		if conflict.Key.GroupResource() != op.req.Stored {
 			if claims++; claims > claimTries {
 				return apierrors.NewConflict(op.req.Resource(), op.obj.GetName(),
-					errors.New("other writers have claimed each value that the server assigned; try again"))
+					errors.New("other writers kept claiming the assigned values or changing the namespace; try again"))
 			}
 			continue
 		}

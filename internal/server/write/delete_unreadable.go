@@ -56,7 +56,7 @@ func (op *removal) removeDamaged(key object.Key) error {
 		return nil
 	}
 	changes := []store.Change{{Key: key, Expect: store.Anything()}}
-	if req.Info.Claims { // which it has is only known from the claims
+	if req.Info.Claims { // the object cannot be decoded, but its claims record their owner
 		snapshot, err := op.Store.Snapshot(req.Context(), store.Latest())
 		if err != nil {
 			return err

@@ -48,7 +48,7 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 		case i.Correct != nil:
 			needsReplacement, err = op(&k.Info().Endpoints[0]).correct(current, i)
 		}
-		// Retry after a commit of another server of the store, or after the deletion of an needsReplacement object.
+		// Retry after another server of the store has committed, or after an object that must be replaced was deleted.
 		var conflict *store.ConflictError
 		if !errors.As(err, &conflict) && (err != nil || !needsReplacement) {
 			return current != nil, err

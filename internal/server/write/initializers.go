@@ -81,7 +81,7 @@ func (op *operation) awaitInitializers() error {
 			return store.ErrClosed
 		}
 		return apierrors.NewTimeoutError(fmt.Sprintf(
-			"server has timed out waiting for the initialization of %s %s: it is created, and pending are %s",
+			"server has timed out waiting for the initialization of %s %s: it was created; its pending initializers are %s",
 			req.Resource(), op.fresh.Key.Name(),
 			strings.ReplaceAll(op.fresh.Fields[object.InitializersField], ",", ", ")), 0)
 	}

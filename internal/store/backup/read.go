@@ -46,14 +46,14 @@ func Open(r io.Reader) (*Reader, error) {
 	var damage *DamagedError
 	switch {
 	case errors.As(err, &damage):
-		return nil, &wrongError{"its head does not read: " + damage.Reason}
+		return nil, &wrongError{"its head cannot be decoded: " + damage.Reason}
 	case err != nil:
 		return nil, b.cut(err)
 	case e.sort != sortHead:
 		return nil, &wrongError{"it has no head"}
 	}
 	if err := json.Unmarshal(e.data, &b.head); err != nil {
-		return nil, &wrongError{"its head does not read: " + err.Error()}
+		return nil, &wrongError{"its head cannot be decoded: " + err.Error()}
 	}
 	return b, nil
 }
@@ -116,7 +116,7 @@ func (b *Reader) object() (*object.Object, error) {
 func (b *Reader) end(e *entry) error {
 	var t trailer
 	if err := json.Unmarshal(e.data, &t); err != nil {
-		return &wrongError{"its trailer does not read: " + err.Error()}
+		return &wrongError{"its trailer cannot be decoded: " + err.Error()}
 	}
 	if _, err := b.in.ReadByte(); err != io.EOF {
 		if err == nil {

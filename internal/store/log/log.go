@@ -44,8 +44,8 @@ type Loading struct {
 
 // Log makes commits durable. Its methods are safe for concurrent use, but only one Append runs at a time.
 type Log interface {
-	// Load passes the contents of the log to into and returns the log's revision. It is called once, before
-	// any other method.
+	// Load passes the contents of the log to into and returns the log's revision. It is called at most once,
+	// before Append, Follow and Compact.
 	Load(ctx context.Context, into Loading) (object.Revision, error)
 
 	// Instant reports whether Append never blocks; if so, the store calls it while holding its lock.

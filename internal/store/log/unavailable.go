@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// FullError is returned by Append when the medium is full. The condition may be temporary: the next Append
-// tries again. As with any other error, none of the commits is durable nor ever will be.
+// FullError is returned by Append when the medium is full. The condition may be temporary: a later Append
+// may succeed. As with any other error, none of the commits is durable nor ever will be.
 type FullError struct {
 	// Medium is the full medium as the user knows it, such as the path of a directory.
 	Medium string

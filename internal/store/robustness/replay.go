@@ -204,8 +204,8 @@ func (c *checker) withoutGap(placed []place) {
 	last := c.history.Base
 	for _, p := range placed {
 		if p.revision != last+1 {
-			c.broken(Serial, "revision %d follows %d, and nobody who can be told made what is between", p.revision,
-				last)
+			c.broken(Serial, "revision %d follows %d: no recorded write has a revision between them",
+				p.revision, last)
 		}
 		last = p.revision
 	}

@@ -1,8 +1,8 @@
-// Package example is an operator, written twice as operators are: with client-go alone (clientgo.go), and with
-// controller-runtime (controllerruntime.go). Neither file knows of this project. A test runs both on the informers that
-// they were written for and on ours, over the wire and in the server's process: what differs is the line that makes the
-// factory, or the manager's options.
+// Package example is an operator, implemented twice: with client-go alone (clientgo.go), and with
+// controller-runtime (controllerruntime.go). Neither file imports this project. A test runs both with their usual
+// informers and with Bowline's, over the wire and in the server's process; only the line that creates the factory, or
+// the manager's options, differs.
 //
-// The operator makes a Service for each Deployment that has the annotation expose with a port, keeps it so, and takes
-// it away with the annotation.
+// The operator makes a Service for each Deployment that has the annotation expose with a port, restores it
+// if it is changed, and deletes it when the annotation is removed.
 package example

@@ -139,7 +139,7 @@ const maxShown = 5
 // printFindings prints the findings as text.
 func printFindings(to terminal.Terminal, found []finding) error {
 	if len(found) == 0 {
-		_, err := fmt.Fprintln(to, "Nothing hangs.")
+		_, err := fmt.Fprintln(to, "Nothing is stuck.")
 		return err
 	}
 	for i, one := range found {

@@ -21,7 +21,7 @@ func (f *diffFlags) print(to io.Writer, changes []difference.Change) error {
 	case f.patch:
 		return printPatches(to, changes)
 	case len(changes) == 0:
-		_, err := fmt.Fprintln(to, "Nothing differs.")
+		_, err := fmt.Fprintln(to, "No differences.")
 		return err
 	}
 	return printChanges(to, changes)

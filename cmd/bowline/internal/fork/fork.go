@@ -228,12 +228,12 @@ func (f *forkRun) announce(fork forkInfo, after time.Duration) error {
 	to := f.screen
 	to.Println(to.Out.Color(terminal.Bold, "A fork serves the Kubernetes API at "+fork.Server) +
 		fmt.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
-	to.Println(fmt.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Nothing in it reaches "+
-		"its source.",
+	to.Println(fmt.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Its changes do not "+
+		"affect that plane.",
 		fork.Objects, fork.Plane, fork.Revision))
 	to.Println("")
 	to.Println("    export KUBECONFIG=" + terminal.ShellQuote(fork.Kubeconfig))
-	to.Println("    bowline diff-forks    # what differs by then")
+	to.Println("    bowline diff-forks    # compare the fork with its source")
 	to.Println("")
 	return nil
 }

@@ -91,7 +91,7 @@ func (c *Controller) Definition() string { return path.Join("crd", c.Group+"_"+c
 func (c *Controller) Example() string { return path.Join("example", c.Singular()+".yaml") }
 
 // Files returns the project's files by slash-separated path. The project builds without further steps:
-// generated files are identical to the output of controller-gen, and go.sum is complete if Bowline.Sum
+// generated files are identical to the output of controller-gen, and go.sum is complete if Bowline.LoadSums
 // succeeded.
 func (c *Controller) Files() (map[string][]byte, error) {
 	files := map[string][]byte{}

@@ -159,7 +159,7 @@ func addIgnoredFlags(f flagSet) {
 		"max-mutating-requests-inflight",
 		"enable-priority-and-fairness?", "request-timeout", "min-request-timeout", "goaway-chance",
 		"http2-max-streams-per-connection")
-	f.addIgnored("ignored: it ends at once", "shutdown-delay-duration", "shutdown-send-retry-after?",
+	f.addIgnored("ignored: shutdown is not delayed", "shutdown-delay-duration", "shutdown-send-retry-after?",
 		"livez-grace-period")
 	f.addIgnored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname",
 		"profiling?",

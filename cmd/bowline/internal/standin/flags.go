@@ -62,7 +62,7 @@ func (f flagSet) addFixed(name, kind, why string, values ...string) {
 		if slices.Contains(values, v) {
 			return nil
 		}
-		return fmt.Errorf("bowline has %s (%s)", strings.Join(values, " and "), why)
+		return fmt.Errorf("bowline supports only %s (%s)", strings.Join(values, " or "), why)
 	}))
 }
 

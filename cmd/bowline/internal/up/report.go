@@ -50,7 +50,7 @@ func (r *report) begin(objects int) { r.start, r.declared = time.Now(), objects 
 
 // end prints a summary of the declared objects.
 func (r *report) end() {
-	summary := fmt.Sprintf("%d of %d declared objects true after %s", r.ready, r.declared,
+	summary := fmt.Sprintf("%d of %d declared objects ready after %s", r.ready, r.declared,
 		terminal.RoundDuration(time.Since(r.start)))
 	if r.failures > 0 {
 		summary += fmt.Sprintf(", %d failed", r.failures)

@@ -59,7 +59,7 @@ not Ready yet   1.23s  network.example.com/default/b: InvalidSpec: no gateway  f
 waiting for network.example.com/default/b, network.example.com/default/c, network.example.com/default/d, and 1 more (1s)
 waiting for network.example.com/default/b (1s)
 deleted         1.23s  network.example.com/default/b  f.yaml:3 (document 2)
-1 of 6 declared objects true after 1.23s, 1 failed
+1 of 6 declared objects ready after 1.23s, 1 failed
 Stopped.
 `
 		if out.String() != want {
@@ -83,7 +83,7 @@ Objects are stored.
 ✓ Ready           1.23s  network.example.com/default/a  f.yaml:3
 … not Ready yet   1.23s  network.example.com/default/b: InvalidSpec: no gateway
 - deleted         1.23s  network.example.com/default/b
-1 of 6 declared objects true after 1.23s, 1 failed
+1 of 6 declared objects ready after 1.23s, 1 failed
 Stopped.
 `
 		if got := terminal.Visible(out.String()); got != want {

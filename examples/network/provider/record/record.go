@@ -88,7 +88,7 @@ func (p *Provider) Get(_ context.Context, uid types.UID) (provider.Actual, error
 	actual := provider.Actual{ID: p.ID(uid)}
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		actual.Fault = "its record is no JSON: " + err.Error()
+		actual.Fault = "its record is not valid JSON: " + err.Error()
 		return actual, nil
 	}
 	actual.CIDR, actual.Gateway = r.CIDR, r.Gateway

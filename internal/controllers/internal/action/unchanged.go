@@ -17,10 +17,10 @@ import (
 // new decision.
 var ErrStaleCache = errors.New("the cache is stale")
 
-// Unchanged checks that the server still has objects in the observed versions. Call it before a write to another object
-// if the decision depends on these. The server rejects an update of an object that has changed. It does not reject
-// a new pod of a ReplicaSet that was scaled down since the observation, for example when two controllers run
-// and the cache of one is late.
+// Unchanged checks that the server still has objects in the observed versions. Apply it before a write to another
+// object if the decision depends on the checked objects. The server rejects an update of an object that has changed. It
+// does not reject a new pod of a ReplicaSet that was scaled down since the observation, for example when two
+// controllers run and the cache of one is late.
 type Unchanged[T client.Object] struct {
 	Resource schema.GroupVersionResource
 	Objects  []T

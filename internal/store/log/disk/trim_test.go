@@ -95,7 +95,7 @@ func damageEntry(t *testing.T, dir string) {
 	t.Fatalf("none of %q has all commits", tables)
 }
 
-// staysDeleted deletes a and trims the history, over two lives of the store. In the third life a must not
+// staysDeleted deletes a and trims the history, over two runs of the store. In the third life a must not
 // exist.
 func staysDeleted(t *testing.T, dir string, options disk.Options) {
 	t.Helper()
