@@ -57,7 +57,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childWorkloads: measureWorkloads,
 	childOwnWrites: measureOwnWrites,
 	childScheduler: measureSchedules,
-	childLife:      measureLife,
+	childDeletions: measureDeletions,
 	childIdle:      measureIdle,
 
 	childHeartbeats: measureHeartbeats,

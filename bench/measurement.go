@@ -92,7 +92,7 @@ var measurements = []measurement{
 	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(), schedules(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 	throughInitializer(), initializersOfOthers(),
-	virtualYear(), lives(), idling(), heartbeats(),
+	virtualYear(), deletions(), idling(), heartbeats(),
 }
 
 // result is a figure with all its readings, or an error.

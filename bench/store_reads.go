@@ -81,7 +81,7 @@ func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Dura
 
 // timePages returns the median time to get a snapshot and 500 of its objects. Each page starts at a different
 // object, and the snapshot is not cached.
-func (s *filledStore) timePages(ctx context.Context, objects int, which store.Which) (time.Duration, error) {
+func (s *filledStore) timePages(ctx context.Context, objects int, which store.RevisionSelector) (time.Duration, error) {
 	const page = 500
 	durations := make([]time.Duration, 200)
 	for i := range durations {

@@ -173,39 +173,39 @@ func (r *Recorder) run(ctx context.Context) {
 }
 
 // dequeue removes the oldest waiting event.
-func (r *Recorder) dequeue(ctx context.Context, wait bool) (h eventKey, o pendingEvent, ok bool) {
+func (r *Recorder) dequeue(ctx context.Context, wait bool) (key eventKey, pending pendingEvent, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for wait && len(r.order) == 0 && ctx.Err() == nil {
 		r.ready.Wait()
 	}
 	if len(r.order) == 0 || ctx.Err() != nil {
-		return h, o, false
+		return key, pending, false
 	}
-	h, r.order = r.order[0], r.order[1:]
-	o = *r.waiting[h]
-	delete(r.waiting, h)
+	key, r.order = r.order[0], r.order[1:]
+	pending = *r.waiting[key]
+	delete(r.waiting, key)
 	if r.dropped > 0 {
 		r.log.Warn("events were dropped: the buffer is full", "count", r.dropped)
 		r.dropped = 0
 	}
-	return h, o, true
+	return key, pending, true
 }
 
 // write writes one event. It retries if the server does not answer, but not if the server rejects the event.
-func (r *Recorder) write(ctx context.Context, h eventKey, o pendingEvent) {
+func (r *Recorder) write(ctx context.Context, key eventKey, pending pendingEvent) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	event := r.event(h, o) // the same name for all attempts: a write without a response may have succeeded
+	event := r.event(key, pending) // the same name for all attempts: a write without a response may have succeeded
 	var err error
 	for attempt := range writeAttempts {
-		if err = r.upsert(ctx, h, o, event); !isTransient(err) {
+		if err = r.upsert(ctx, key, pending, event); !isTransient(err) {
 			break
 		}
 		pause(ctx, time.Second<<attempt)
 	}
 	if err != nil {
-		r.log.Debug("writing an event failed", "reason", h.reason, "object", h.object.Name, "error", err)
+		r.log.Debug("writing an event failed", "reason", key.reason, "object", key.object.Name, "error", err)
 	}
 }
 
@@ -216,10 +216,11 @@ func isTransient(err error) bool {
 }
 
 // upsert increments the count of an event written before, or creates one.
-func (r *Recorder) upsert(ctx context.Context, h eventKey, o pendingEvent, event *corev1.Event) error {
-	if before, found := r.written[h]; found {
-		before.count += o.count
-		patch, err := json.Marshal(map[string]any{"count": before.count, "lastTimestamp": o.last, "message": o.message})
+func (r *Recorder) upsert(ctx context.Context, key eventKey, pending pendingEvent, event *corev1.Event) error {
+	if before, found := r.written[key]; found {
+		before.count += pending.count
+		patch, err := json.Marshal(map[string]any{"count": before.count, "lastTimestamp": pending.last,
+			"message": pending.message})
 		if err != nil {
 			return err
 		}
@@ -227,7 +228,7 @@ func (r *Recorder) upsert(ctx context.Context, h eventKey, o pendingEvent, event
 			metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			if err == nil {
-				r.written[h] = before
+				r.written[key] = before
 			}
 			return err
 		}
@@ -238,7 +239,7 @@ func (r *Recorder) upsert(ctx context.Context, h eventKey, o pendingEvent, event
 	if len(r.written) >= maxWritten {
 		clear(r.written) // restarting the counts is cheaper than tracking the oldest
 	}
-	r.written[h] = record{event.Namespace, event.Name, o.count}
+	r.written[key] = record{event.Namespace, event.Name, pending.count}
 	return nil
 }
 
@@ -246,24 +247,24 @@ func (r *Recorder) upsert(ctx context.Context, h eventKey, o pendingEvent, event
 const maxName = 253 - len(".0123456789abcdef")
 
 // event returns the Event to create.
-func (r *Recorder) event(h eventKey, o pendingEvent) *corev1.Event {
-	namespace := h.object.Namespace
+func (r *Recorder) event(key eventKey, pending pendingEvent) *corev1.Event {
+	namespace := key.object.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	name := strings.TrimRight(h.object.Name[:min(len(h.object.Name), maxName)], "-.")
+	name := strings.TrimRight(key.object.Name[:min(len(key.object.Name), maxName)], "-.")
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
 			Name: fmt.Sprintf("%s.%016x", name, rand.Uint64())},
-		InvolvedObject:      h.object,
-		Type:                h.kind,
-		Reason:              h.reason,
-		Message:             o.message,
+		InvolvedObject:      key.object,
+		Type:                key.kind,
+		Reason:              key.reason,
+		Message:             pending.message,
 		Source:              corev1.EventSource{Component: r.component},
 		ReportingController: r.component,
-		Count:               o.count,
-		FirstTimestamp:      o.first,
-		LastTimestamp:       o.last,
+		Count:               pending.count,
+		FirstTimestamp:      pending.first,
+		LastTimestamp:       pending.last,
 	}
 }
 

@@ -39,8 +39,8 @@ type limitKey struct {
 
 // combine returns the key and the message under which to record an event: its own, or a key without a message if
 // there were many events that differ only in their message.
-func (s *similar) combine(h eventKey, now time.Time) (eventKey, string) {
-	shared, message := h, h.message
+func (s *similar) combine(key eventKey, now time.Time) (eventKey, string) {
+	shared, message := key, key.message
 	shared.message = ""
 	m := s.messages[shared]
 	if m == nil || now.Sub(m.last) > similarInterval {
@@ -55,14 +55,14 @@ func (s *similar) combine(h eventKey, now time.Time) (eventKey, string) {
 		m.known[message] = true
 	}
 	if len(m.known) < similarEvents {
-		return h, message
+		return key, message
 	}
 	return shared, combined + message
 }
 
 // admits reports whether the rate limit of the event's object permits another event.
-func (s *similar) admits(h eventKey, now time.Time) bool {
-	key := limitKey{h.object, h.kind}
+func (s *similar) admits(event eventKey, now time.Time) bool {
+	key := limitKey{event.object, event.kind}
 	bucket := s.limits[key]
 	if bucket == nil {
 		if len(s.limits) >= maxTracked {

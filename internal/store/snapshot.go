@@ -21,33 +21,37 @@ type Snapshot struct {
 	index *revisionIndex
 }
 
-// Which selects the revision of a snapshot: see Latest, AtLeast and Exactly.
-type Which struct {
-	kind     moment
+// RevisionSelector selects the revision of a snapshot: see Latest, AtLeast and Exactly.
+type RevisionSelector struct {
+	kind     selectorKind
 	revision object.Revision
 }
 
-type moment uint8
+type selectorKind uint8
 
 const (
-	latest moment = iota
+	latest selectorKind = iota
 	atLeast
 	exactly
 )
 
 // Latest selects a state that includes everything that any writer committed before the call.
-func Latest() Which { return Which{} }
+func Latest() RevisionSelector { return RevisionSelector{} }
 
 // AtLeast selects the newest published state, which must not be before a revision.
-func AtLeast(revision object.Revision) Which { return Which{kind: atLeast, revision: revision} }
+func AtLeast(revision object.Revision) RevisionSelector {
+	return RevisionSelector{kind: atLeast, revision: revision}
+}
 
 // Exactly selects the state at a revision.
-func Exactly(revision object.Revision) Which { return Which{kind: exactly, revision: revision} }
+func Exactly(revision object.Revision) RevisionSelector {
+	return RevisionSelector{kind: exactly, revision: revision}
+}
 
 // Snapshot returns the selected state. Latest may wait for a shared log; the others never wait. Snapshot
 // returns *FutureError if the revision is not reached yet, and *CompactedError if Exactly names a revision
 // that the history has dropped.
-func (s *Store) Snapshot(ctx context.Context, which Which) (*Snapshot, error) {
+func (s *Store) Snapshot(ctx context.Context, which RevisionSelector) (*Snapshot, error) {
 	if which.kind == latest {
 		return s.latest(ctx)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Pods are deleted when the server confirms that their node is gone. A proxy's 404 does not confirm it.
-func TestAProxys404DeletesNoPods(t *testing.T) {
+func TestProxy404DeletesNoPods(t *testing.T) {
 	t.Parallel()
 	proxy := &trial.NotFoundProxy{Path: "/api/v1/nodes/"}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -248,16 +248,16 @@ func (c *cluster) reserve(p *Pod, name string, sent bool) {
 	n.Nominated = slices.DeleteFunc(n.Nominated, func(q *Pod) bool { return q.UID == p.UID })
 }
 
-// rejectedBinding releases the reservation of a pod whose binding the server rejected.
-func (c *cluster) rejectedBinding(key informer.Key) {
+// onBindingRejected releases the reservation of a pod whose binding the server rejected.
+func (c *cluster) onBindingRejected(key informer.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.releaseReservation(key)
 }
 
-// lostRace handles a pod that was deleted, or bound by another scheduler, before its binding. The reservation
+// onBoundElsewhere handles a pod that was deleted, or bound by another scheduler, before its binding. The reservation
 // remains until the cache shows this: the other scheduler may have chosen the same node.
-func (c *cluster) lostRace(key informer.Key) {
+func (c *cluster) onBoundElsewhere(key informer.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g, ok := c.reserved[key]; ok {

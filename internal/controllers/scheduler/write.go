@@ -31,10 +31,10 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (con
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		controller.Note(ctx, "%v", err)
-		s.lostRace(informer.KeyOf(pod))
+		s.onBoundElsewhere(informer.KeyOf(pod))
 		return controller.Result{}, nil
 	}
-	s.rejectedBinding(informer.KeyOf(pod))
+	s.onBindingRejected(informer.KeyOf(pod))
 	actions, failed := rejection(pod, err, time.Now())
 	if failed == nil {
 		_, failed = s.executor.Do(ctx, actions...)

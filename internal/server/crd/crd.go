@@ -1,5 +1,5 @@
 // Package crd serves the kinds that CustomResourceDefinitions define. After each commit of a definition, package write
-// calls Settle, which updates the definition's status and puts its kind into the registry, before the write is
+// calls AfterCommit, which updates the definition's status and puts its kind into the registry, before the write is
 // answered. When a definition is deleted, its objects (the instances) are deleted first.
 package crd
 
@@ -137,9 +137,9 @@ func (d *Definitions) Load(ctx context.Context) error {
 	return nil
 }
 
-// Settle is called after the commit of a definition and before its answer. It reconciles the definition with its kind.
-// after is nil if the definition was deleted.
-func (d *Definitions) Settle(ctx context.Context, before, after *object.Object) error {
+// AfterCommit is called after the commit of a definition and before its answer. It reconciles the definition with its
+// kind. after is nil if the definition was deleted.
+func (d *Definitions) AfterCommit(ctx context.Context, before, after *object.Object) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if after == nil {
@@ -148,8 +148,8 @@ func (d *Definitions) Settle(ctx context.Context, before, after *object.Object) 
 	return d.reconcile(ctx, after.Key)
 }
 
-// Refuses returns the 403 of a create while the resource's definition is being deleted.
-func (d *Definitions) Refuses(gr schema.GroupResource, verb string) error {
+// CheckCreate returns the 403 of a create while the resource's definition is being deleted.
+func (d *Definitions) CheckCreate(gr schema.GroupResource, verb string) error {
 	if _, ok := d.terminating.Load(gr); !ok {
 		return nil
 	}
@@ -157,10 +157,11 @@ func (d *Definitions) Refuses(gr schema.GroupResource, verb string) error {
 		fmt.Errorf("%s not allowed while custom resource definition is terminating", verb))
 }
 
-// Undo deletes a created object and returns the error of its create, if the resource's definition has been or is being
-// deleted. The deletion of the instances may have missed the object, which would remain without a definition.
-func (d *Definitions) Undo(ctx context.Context, gr schema.GroupResource, verb string, committed *object.Object) error {
-	err := d.Refuses(gr, verb)
+// RollBackCreate deletes a created object and returns the error of its create, if the resource's definition has been or
+// is being deleted. The deletion of the instances may have missed the object, which would remain without a definition.
+func (d *Definitions) RollBackCreate(ctx context.Context, gr schema.GroupResource, verb string,
+	committed *object.Object) error {
+	err := d.CheckCreate(gr, verb)
 	if _, served := d.kinds.Stored(gr); !served {
 		err = status.NoResource()
 	}

@@ -32,15 +32,15 @@ const (
 	objectsPerSeat = 250
 	// documentSeats are the seats of an OpenAPI document, which has megabytes.
 	documentSeats = 8
-	// heaviest is the maximum for one request. There are 96 seats for each core, so one program can run one
+	// maxSeats is the maximum for one request. There are 96 seats for each core, so one program can run one
 	// of the heaviest requests on each core, and all programs together three. Another request then waits for
 	// at most that many turns of Go's scheduler, of 10 ms each.
-	heaviest = 32
-	// lightest is the maximum for a light request. Light requests do not wait behind heavier ones of their
+	maxSeats = 32
+	// maxLightSeats is the maximum for a light request. Light requests do not wait behind heavier ones of their
 	// program.
-	lightest = 4
-	// longestProgram is the number of characters of a User-Agent that identify a program of a user.
-	longestProgram = 64
+	maxLightSeats = 4
+	// maxProgramLength is the number of characters of a User-Agent that identify a program of a user.
+	maxProgramLength = 64
 )
 
 // Limits derives the limits from the number of cores. As in Kubernetes, a request waits for at most a quarter
@@ -65,9 +65,9 @@ func (h *Handler) enter(x *exchange, user *auth.User) error {
 		weight := h.weight(x)
 		// A forged User-Agent takes nothing from other users.
 		program := x.r.UserAgent()
-		program = program[:min(len(program), longestProgram)]
+		program = program[:min(len(program), maxProgramLength)]
 		seats, err := h.o.Fair.Enter(x.r.Context(),
-			fair.Flow{User: user.Name, Program: program, Heavy: weight > lightest}, weight)
+			fair.Flow{User: user.Name, Program: program, Heavy: weight > maxLightSeats}, weight)
 		if err != nil {
 			return h.tooMany(x, err)
 		}
@@ -92,7 +92,7 @@ func (h *Handler) weight(x *exchange) int {
 	if x.r.Method != http.MethodGet {
 		seats = max(seats, weightOfBody(x.r.ContentLength))
 	}
-	return min(seats, heaviest)
+	return min(seats, maxSeats)
 }
 
 // weightOfBody returns the seats of a body. Unknown length counts as the maximum.

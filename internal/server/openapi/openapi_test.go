@@ -151,7 +151,7 @@ func TestProtobufHasSameSchemas(t *testing.T) {
 	}
 }
 
-func TestOnlyChangedDocumentsMove(t *testing.T) {
+func TestOnlyChangedDocumentsGetNewURLs(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(builtinKinds()...)
 	client, url := serve(t, registry)

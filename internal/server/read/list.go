@@ -93,7 +93,8 @@ func (r *Reader) Page(req *request.Request) (*request.Page, error) {
 
 // position returns the snapshot and the key at which a list starts. It applies Kubernetes' rules for
 // resourceVersion, resourceVersionMatch, limit and continue.
-func position(o *internalversion.ListOptions, selected *selection) (which store.Which, from object.Key, err error) {
+func position(o *internalversion.ListOptions,
+	selected *selection) (which store.RevisionSelector, from object.Key, err error) {
 	if o.Continue != "" && !selected.single() {
 		token, err := parseContinue(o.Continue)
 		if err != nil {

@@ -74,11 +74,11 @@ func (r *Request) Negotiate(header string, as ...string) error {
 	}
 	chosen, ok := Acceptable(header, r.Info.Builtin)
 	if !ok {
-		return status.NotWritten(MediaTypes...)
+		return status.UnsupportedForm(MediaTypes...)
 	}
 	if r.Verb == "watch" {
 		if chosen.Name == YAML { // YAML cannot separate the events
-			return status.NotWritten(streamed...)
+			return status.UnsupportedForm(streamed...)
 		}
 		if chosen.As == AsPartialList { // an event is not a list: Kubernetes sends the object itself
 			chosen.As = ""

@@ -37,9 +37,11 @@ func Of(err error) metav1.Status {
 	case errors.As(err, &compacted):
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.").Status()
 	case errors.As(err, &full):
-		return unwritten(http.StatusInsufficientStorage, metav1.StatusReasonInternalError, full, "there is room")
+		return storageUnavailable(http.StatusInsufficientStorage, metav1.StatusReasonInternalError, full,
+			"there is room")
 	case errors.As(err, &failed):
-		return unwritten(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, failed, "it works again")
+		return storageUnavailable(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, failed,
+			"it works again")
 	case errors.As(err, &damaged):
 		return unreadable(damaged)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -56,10 +58,10 @@ func Internal(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 }
 
-// unwritten returns the answer to a write while the disk is full or fails. Clients that know Retry-After,
+// storageUnavailable returns the answer to a write while the disk is full or fails. Clients that know Retry-After,
 // such as client-go, retry for some seconds. Kubernetes answers 500 without a hint; the reason of a full disk
 // is InternalError here, too.
-func unwritten(code int32, reason metav1.StatusReason, err error, until string) metav1.Status {
+func storageUnavailable(code int32, reason metav1.StatusReason, err error, until string) metav1.Status {
 	const retryAfter = 1 // second
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason,
@@ -136,9 +138,9 @@ func NotAcceptable(available ...string) error {
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(available, ", "))
 }
 
-// NotWritten returns the 406 of a form that this endpoint does not support: an unknown as=, or a watch in
+// UnsupportedForm returns the 406 of a form that this endpoint does not support: an unknown as=, or a watch in
 // YAML.
-func NotWritten(accepted ...string) error {
+func UnsupportedForm(accepted ...string) error {
 	return NoForm("only the following media types are accepted: " + strings.Join(accepted, ", "))
 }
 

@@ -75,7 +75,7 @@ type applying struct {
 // createByApply creates the object that an applied document describes.
 func (a *applying) createByApply(next func(live kind.Object) (kind.Object, error)) (*request.Result, error) {
 	req := a.req
-	if err := a.Definitions.Refuses(req.Stored, "create"); err != nil {
+	if err := a.Definitions.CheckCreate(req.Stored, "create"); err != nil {
 		return nil, err
 	}
 	obj, err := next(nil)

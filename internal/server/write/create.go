@@ -25,7 +25,7 @@ var errRevisionOfNew = errors.New("resourceVersion should not be set on objects 
 
 // Create stores a new object.
 func (w *Writer) Create(req *request.Request) (*request.Result, error) {
-	if err := w.Definitions.Refuses(req.Stored, req.Verb); err != nil {
+	if err := w.Definitions.CheckCreate(req.Stored, req.Verb); err != nil {
 		return nil, err
 	}
 	o, err := req.WriteOptions("")
@@ -184,7 +184,7 @@ func (op *operation) insertOnce(requested kind.Object, namespace object.Key, che
 	if err := op.commit(change, op.obj, nil, also...); err != nil {
 		return err
 	}
-	return op.Definitions.Undo(req.Context(), req.Stored, req.Verb, op.fresh)
+	return op.Definitions.RollBackCreate(req.Context(), req.Stored, req.Verb, op.fresh)
 }
 
 // generateName makes a name of metadata.generateName, which is cut so that the name is valid as a label.

@@ -94,13 +94,13 @@ func deleteOptions(req *request.Request) (*metav1.DeleteOptions, error) {
 	return o, request.InvalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
 }
 
-// remove deletes the object of a key if ask returns no error. ask replaces the call of the plugins: it receives the
-// object before it is marked as deleted, may change it, and returns further changes to commit. If ask is nil, the
-// plugins are called. stays reports whether the object still exists. remove retries after a conflict.
+// remove deletes the object of a key if before returns no error. before replaces the call of the plugins: it receives
+// the object before it is marked as deleted, may change it, and returns further changes to commit. If before is nil,
+// the plugins are called. stays reports whether the object still exists. remove retries after a conflict.
 func (op *removal) remove(key object.Key,
-	ask func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
+	before func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
 	for try := 0; ; try++ {
-		stays, err := op.removeOnce(key, ask)
+		stays, err := op.removeOnce(key, before)
 		if err == nil {
 			return stays, nil
 		}
@@ -115,7 +115,7 @@ func (op *removal) remove(key object.Key,
 }
 
 func (op *removal) removeOnce(key object.Key,
-	ask func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
+	before func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
 	req, k, o := op.req, op.req.Kind, op.options
 	current := op.Store.Get(key)
 	op.current, op.old, op.obj, op.fresh, op.state = current, nil, nil, nil, nil
@@ -136,8 +136,8 @@ func (op *removal) removeOnce(key object.Key,
 		return false, err
 	}
 	var also []store.Change
-	if ask != nil {
-		also, err = ask(obj)
+	if before != nil {
+		also, err = before(obj)
 	} else {
 		op.old = obj
 		err = op.admitOnly()
@@ -159,7 +159,7 @@ func (op *removal) removeOnce(key object.Key,
 	case plan.unchanged:
 		op.fresh = current
 		if req.Stored == stored.Definitions {
-			err = op.Definitions.Settle(req.Context(), current, current)
+			err = op.Definitions.AfterCommit(req.Context(), current, current)
 		}
 		return true, err
 	case plan.keep:

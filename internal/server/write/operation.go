@@ -260,7 +260,7 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 		op.Expiry.Schedule(op.req.Stored, change.Object, err)
 	}
 	if err == nil && op.req.Stored == stored.Definitions {
-		err = op.Definitions.Settle(ctx, op.current, change.Object)
+		err = op.Definitions.AfterCommit(ctx, op.current, change.Object)
 	}
 	return err
 }

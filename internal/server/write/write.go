@@ -47,14 +47,14 @@ type Options struct {
 
 // Definitions are the kinds that CustomResourceDefinitions define.
 type Definitions interface {
-	// Refuses returns the error of a create while the resource's definition is being deleted.
-	Refuses(gr schema.GroupResource, verb string) error
-	// Undo deletes a new object and returns the error of its create if the resource's definition has been, or is being,
-	// deleted.
-	Undo(ctx context.Context, gr schema.GroupResource, verb string, committed *object.Object) error
-	// Settle is called after the commit of a definition: it serves the defined kind. before is nil for a create, after
-	// for a removal.
-	Settle(ctx context.Context, before, after *object.Object) error
+	// CheckCreate returns the error of a create while the resource's definition is being deleted.
+	CheckCreate(gr schema.GroupResource, verb string) error
+	// RollBackCreate deletes a new object and returns the error of its create if the resource's definition has been, or
+	// is being, deleted.
+	RollBackCreate(ctx context.Context, gr schema.GroupResource, verb string, committed *object.Object) error
+	// AfterCommit is called after the commit of a definition: it serves the defined kind. before is nil for a create,
+	// after for a removal.
+	AfterCommit(ctx context.Context, before, after *object.Object) error
 	// Defined reports whether the kind of a resource is served because of a definition.
 	Defined(gr schema.GroupResource) bool
 	// Builtin returns the kinds that are served without a definition.

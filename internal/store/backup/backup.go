@@ -12,7 +12,7 @@
 // Each entry is
 //
 //	marker    4 bytes, by which a reader finds the next entry after a damaged one
-//	sort      1 byte
+//	kind      1 byte
 //	lengths   2 bytes of the key, 4 bytes of the data, little endian as all numbers
 //	revision  8 bytes
 //	key       empty but for objects
@@ -58,9 +58,9 @@ const (
 	magic   = "bowline backup "
 	version = 1
 
-	sortHead    = 'h'
-	sortObject  = 'o'
-	sortTrailer = 't'
+	entryHead    = 'h'
+	entryObject  = 'o'
+	entryTrailer = 't'
 
 	fixedSize    = len(marker) + 1 + 2 + 4 + 8
 	checksumSize = 4
@@ -83,7 +83,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // entry is one entry of the stream.
 type entry struct {
-	sort     byte
+	kind     byte
 	revision object.Revision
 	key      object.Key
 	data     []byte
@@ -93,7 +93,7 @@ type entry struct {
 func (e *entry) appendStart(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, marker...)
-	dst = append(dst, e.sort)
+	dst = append(dst, e.kind)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(e.key)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(e.data)))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(e.revision))

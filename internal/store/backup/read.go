@@ -49,7 +49,7 @@ func Open(r io.Reader) (*Reader, error) {
 		return nil, &wrongError{"its head cannot be decoded: " + damage.Reason}
 	case err != nil:
 		return nil, b.cut(err)
-	case e.sort != sortHead:
+	case e.kind != entryHead:
 		return nil, &wrongError{"it has no head"}
 	}
 	if err := json.Unmarshal(e.data, &b.head); err != nil {
@@ -91,9 +91,9 @@ func (b *Reader) object() (*object.Object, error) {
 		return nil, err
 	case err != nil:
 		return nil, b.cut(err)
-	case e.sort == sortTrailer:
+	case e.kind == entryTrailer:
 		return nil, b.end(e)
-	case e.sort != sortObject:
+	case e.kind != entryObject:
 		return nil, &wrongError{fmt.Sprintf("no object at byte %d", start)}
 	case e.key <= b.last:
 		return nil, &wrongError{fmt.Sprintf("%s follows %s: not in order", e.key, b.last)}
@@ -181,11 +181,11 @@ func (b *Reader) next() (*entry, error) {
 		return nil, err
 	}
 	if len(head) < size || !bytes.HasPrefix(head, []byte(marker)) || !summed(head) || dataSize > largestData {
-		return nil, b.lost(start, err)
+		return nil, b.lost(start)
 	}
-	e := &entry{sort: head[len(marker)], revision: object.Revision(binary.LittleEndian.Uint64(head[len(marker)+7:])),
+	e := &entry{kind: head[len(marker)], revision: object.Revision(binary.LittleEndian.Uint64(head[len(marker)+7:])),
 		key: object.Key(head[fixedSize : fixedSize+keySize])}
-	if e.sort == sortTrailer {
+	if e.kind == entryTrailer {
 		b.total = b.sum.Sum(nil)
 	}
 	if err := b.skip(size); err != nil {
@@ -226,7 +226,7 @@ func (b *Reader) data(size int) ([]byte, error) {
 }
 
 // lost skips to the next marker after an entry whose start is damaged.
-func (b *Reader) lost(start int64, cut error) error {
+func (b *Reader) lost(start int64) error {
 	for {
 		if err := b.skip(1); err != nil {
 			return err

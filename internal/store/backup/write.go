@@ -27,7 +27,7 @@ func Write(ctx context.Context, w io.Writer, snapshot *store.Snapshot, head Head
 	sum := sha256.New()
 	out := &writer{Writer: bufio.NewWriterSize(io.MultiWriter(w, sum), bufferSize), sum: sum}
 	fmt.Fprintf(out, "%s%d\n", magic, version) // the buffer holds an error until Flush
-	if err := out.json(sortHead, head.Revision, head); err != nil {
+	if err := out.json(entryHead, head.Revision, head); err != nil {
 		return err
 	}
 	var err error
@@ -57,15 +57,15 @@ func (w *writer) object(o *object.Object) error {
 	case len(w.record) > largestData:
 		return fmt.Errorf("%s: its record is longer than a backup can hold", o.Key)
 	}
-	return w.entry(&entry{sort: sortObject, revision: o.Revision, key: o.Key, data: w.record})
+	return w.entry(&entry{kind: entryObject, revision: o.Revision, key: o.Key, data: w.record})
 }
 
-func (w *writer) json(sort byte, revision object.Revision, value any) error {
+func (w *writer) json(kind byte, revision object.Revision, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return w.entry(&entry{sort: sort, revision: revision, data: data})
+	return w.entry(&entry{kind: kind, revision: revision, data: data})
 }
 
 func (w *writer) entry(e *entry) error {
@@ -82,7 +82,7 @@ func (w *writer) end(head Head) error {
 		return err
 	}
 	t := trailer{Objects: head.Objects, SHA256: hex.EncodeToString(w.sum.Sum(nil))}
-	if err := w.json(sortTrailer, head.Revision, t); err != nil {
+	if err := w.json(entryTrailer, head.Revision, t); err != nil {
 		return err
 	}
 	return w.Flush()

@@ -1,7 +1,7 @@
 package robustness
 
-// moment identifies an event: a watch receives at most one per revision and key.
-type moment struct {
+// eventID identifies an event: a watch receives at most one per revision and key.
+type eventID struct {
 	revision uint64
 	key      string
 }
@@ -15,7 +15,7 @@ func (c *checker) watch(w *Watch) {
 	}
 	want := c.wanted(w)
 	for _, e := range want {
-		if _, ok := seen[moment{e.Revision, e.Key}]; !ok && e.Revision <= reached.any {
+		if _, ok := seen[eventID{e.Revision, e.Key}]; !ok && e.Revision <= reached.any {
 			c.missing(w, e, e == want[0], reached)
 		}
 	}
@@ -23,12 +23,12 @@ func (c *checker) watch(w *Watch) {
 }
 
 // sequence checks the order of the events and returns them by revision and key.
-func (c *checker) sequence(w *Watch) map[moment]Event {
-	seen := map[moment]Event{}
+func (c *checker) sequence(w *Watch) map[eventID]Event {
+	seen := map[eventID]Event{}
 	last := w.After
 	for _, r := range w.Responses {
 		for _, e := range r.Events {
-			at := moment{e.Revision, e.Key}
+			at := eventID{e.Revision, e.Key}
 			_, twice := seen[at]
 			switch {
 			case twice:
@@ -147,9 +147,9 @@ func (c *checker) missing(w *Watch, e Event, first bool, reached reach) {
 }
 
 // compare checks the type, value and previous state of each event.
-func (c *checker) compare(w *Watch, seen map[moment]Event, want []Event) {
+func (c *checker) compare(w *Watch, seen map[eventID]Event, want []Event) {
 	for _, e := range want {
-		at := moment{e.Revision, e.Key}
+		at := eventID{e.Revision, e.Key}
 		got, ok := seen[at]
 		if !ok {
 			continue
@@ -181,7 +181,7 @@ func (c *checker) compare(w *Watch, seen map[moment]Event, want []Event) {
 
 func same(a, b *State) bool { return a == b || a != nil && b != nil && *a == *b }
 
-func (c *checker) changed(at moment) bool {
+func (c *checker) changed(at eventID) bool {
 	for _, made := range c.commits {
 		if _, ok := made.changes[at.key]; ok && made.revision == at.revision {
 			return true

@@ -164,7 +164,8 @@ func (e *episode) read(t *testing.T, random *rand.Rand, done <-chan struct{}) {
 }
 
 // list records a list and returns its revision.
-func (e *episode) list(t *testing.T, s *store.Store, where robustness.Where, which store.Which) object.Revision {
+func (e *episode) list(t *testing.T, s *store.Store, where robustness.Where,
+	which store.RevisionSelector) object.Revision {
 	call := e.clock.Add(1)
 	state, err := s.Snapshot(t.Context(), which)
 	var compacted *store.CompactedError

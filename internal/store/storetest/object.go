@@ -92,7 +92,7 @@ func contents(snapshot *store.Snapshot, prefix object.Key, base object.Revision)
 }
 
 // snapshot returns a snapshot, and fails the test on an error.
-func snapshot(t *testing.T, s *store.Store, which store.Which) *store.Snapshot {
+func snapshot(t *testing.T, s *store.Store, which store.RevisionSelector) *store.Snapshot {
 	t.Helper()
 	snapshot, err := s.Snapshot(t.Context(), which)
 	if err != nil {

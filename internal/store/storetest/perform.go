@@ -146,7 +146,7 @@ func (p *performer) commit(l *openStore, drafts []draft) string {
 	return l.formatRevision(revision)
 }
 
-func (p *performer) list(l *openStore, o operation, which store.Which) string {
+func (p *performer) list(l *openStore, o operation, which store.RevisionSelector) string {
 	state, err := l.store.Snapshot(p.t.Context(), which)
 	if err != nil {
 		return l.formatError(err)

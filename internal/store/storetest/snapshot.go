@@ -75,7 +75,7 @@ func snapshotRejectsUnavailableRevisions(t *testing.T, start func(store.Options)
 	if got := snapshot(t, s, store.AtLeast(0)); got.Revision() != now {
 		t.Errorf("AtLeast(0): got revision %d, want the newest, %d", got.Revision(), now)
 	}
-	for _, which := range []store.Which{store.AtLeast(now + 1), store.Exactly(now + 1)} {
+	for _, which := range []store.RevisionSelector{store.AtLeast(now + 1), store.Exactly(now + 1)} {
 		var future *store.FutureError
 		if _, err := s.Snapshot(t.Context(), which); !errors.As(err, &future) || future.Current != now ||
 			future.Requested != now+1 {

@@ -81,10 +81,10 @@ func (a account) checkAfterCrash(t *testing.T, fs *vfs.MemFS) error {
 	return s.Close()
 }
 
-// TestEveryFaultIsSurvived makes each single change of the disk fail, in every way that it can, once or for
+// TestWritesSucceedAfterEveryFault makes each single change of the disk fail, in every way that it can, once or for
 // as long as the disk is full. Rejected writes succeed when the fault is over, without a restart; readers
 // observe only acknowledged commits; and in the end these are on disk, whatever the syncs returned.
-func TestEveryFaultIsSurvived(t *testing.T) {
+func TestWritesSucceedAfterEveryFault(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
 	total := int64(0)

@@ -124,7 +124,7 @@ func (a account) check(ctx context.Context, s *store.Store) error {
 }
 
 // contents returns the values of all objects in a snapshot of a store.
-func contents(ctx context.Context, s *store.Store, which store.Which) (map[object.Key]string, error) {
+func contents(ctx context.Context, s *store.Store, which store.RevisionSelector) (map[object.Key]string, error) {
 	snapshot, err := s.Snapshot(ctx, which)
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func replaced(t *testing.T) (dir string) {
 	return dir
 }
 
-// damageEntry damages the entry of commit 150 in a store that replaced created.
+// damageEntry damages the entry of commit 150 in a store made by replaced.
 func damageEntry(t *testing.T, dir string) {
 	t.Helper()
 	const entry = "\xb0\x1e\xc0\xdf"
@@ -95,7 +95,7 @@ func damageEntry(t *testing.T, dir string) {
 	t.Fatalf("none of %q has all commits", tables)
 }
 
-// staysDeleted deletes a and trims the history, over two runs of the store. In the third life a must not
+// staysDeleted deletes a and trims the history, over two runs of the store. After the third start, a must not
 // exist.
 func staysDeleted(t *testing.T, dir string, options disk.Options) {
 	t.Helper()

@@ -14,11 +14,11 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// childLife is the argument of the process in which objects are deleted.
-const childLife = "child-life"
+// childDeletions is the argument of the process in which objects are deleted.
+const childDeletions = "child-deletions"
 
-// lives measures the time until everything that belongs to a deleted object is deleted too.
-func lives() measurement {
+// deletions measures the time until everything that belongs to a deleted object is deleted too.
+func deletions() measurement {
 	return measurement{
 		figures: []figure{
 			{"deletion of a namespace with 10,000 objects of 20 kinds", seconds, 4},
@@ -26,26 +26,26 @@ func lives() measurement {
 			{"foreground deletion of an owner with 10,000 dependents", seconds, 4},
 		},
 		starts: true,
-		run:    inChild(childLife),
+		run:    inChild(childDeletions),
 	}
 }
 
-// ending is the number of objects to be deleted.
-const ending = 10_000
+// deletedObjects is the number of objects to be deleted.
+const deletedObjects = 10_000
 
-// calm is the time in which the controllers process the created objects.
-const calm = 3 * time.Second
+// idleTime is the time in which the controllers process the created objects.
+const idleTime = 3 * time.Second
 
-// measureLife prints each duration in seconds, on a new plane with all controllers.
-func measureLife(ctx context.Context, _ []string) error {
+// measureDeletions prints each duration in seconds, on a new plane with all controllers.
+func measureDeletions(ctx context.Context, _ []string) error {
 	var took []float64
 	for _, measure := range []func(context.Context, *bowline.Plane) (time.Duration, error){
-		endNamespace,
+		deleteNamespace,
 		func(ctx context.Context, p *bowline.Plane) (time.Duration, error) {
-			return endOwner(ctx, p, metav1.DeletePropagationBackground)
+			return deleteOwner(ctx, p, metav1.DeletePropagationBackground)
 		},
 		func(ctx context.Context, p *bowline.Plane) (time.Duration, error) {
-			return endOwner(ctx, p, metav1.DeletePropagationForeground)
+			return deleteOwner(ctx, p, metav1.DeletePropagationForeground)
 		},
 	} {
 		plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{"*"}})
@@ -64,8 +64,8 @@ func measureLife(ctx context.Context, _ []string) error {
 	return printJSON(took)
 }
 
-// endNamespace returns the time from the deletion of a namespace until it is gone.
-func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, error) {
+// deleteNamespace returns the time from the deletion of a namespace until it is gone.
+func deleteNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, error) {
 	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		return 0, err
@@ -78,12 +78,12 @@ func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, err
 	if _, err := clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return 0, err
 	}
-	if err := drive(ctx, 16, ending, func(i int) error {
+	if err := drive(ctx, 16, deletedObjects, func(i int) error {
 		return createContent(ctx, dyn, i)
 	}); err != nil {
 		return 0, err
 	}
-	time.Sleep(calm)
+	time.Sleep(idleTime)
 	w, err := clients.CoreV1().Namespaces().Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: doomed}))
 	if err != nil {
 		return 0, err
@@ -96,8 +96,8 @@ func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, err
 	return time.Since(start), err
 }
 
-// endOwner returns the time from the deletion of an owner until it and its last dependent are gone.
-func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionPropagation) (time.Duration, error) {
+// deleteOwner returns the time from the deletion of an owner until it and its last dependent are gone.
+func deleteOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionPropagation) (time.Duration, error) {
 	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionP
 	owners := []metav1.OwnerReference{
 		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: new(true)},
 	}
-	if err := drive(ctx, 16, ending, func(i int) error {
+	if err := drive(ctx, 16, deletedObjects, func(i int) error {
 		cm := configMap(i)
 		cm.Labels, cm.OwnerReferences = ends, owners
 		_, err := maps.Create(ctx, cm, metav1.CreateOptions{})
@@ -119,7 +119,7 @@ func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionP
 	}); err != nil {
 		return 0, err
 	}
-	time.Sleep(calm)
+	time.Sleep(idleTime)
 	w, err := maps.Watch(ctx, metav1.ListOptions{LabelSelector: "ends"})
 	if err != nil {
 		return 0, err
@@ -128,7 +128,7 @@ func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionP
 	if err := maps.Delete(ctx, owner.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		return 0, err
 	}
-	err = deleted(w, ending+1)
+	err = deleted(w, deletedObjects+1)
 	return time.Since(start), err
 }
 
