@@ -1,10 +1,12 @@
 package bowline_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -236,26 +238,49 @@ func TestLinesEndAt120Columns(t *testing.T) {
 	})
 }
 
-// TestTypesHaveAtMost30Methods counts the methods that are declared for each type, tests included.
+// TestTypesHaveAtMost30Methods counts the methods of each type, tests included. With -v it prints a table of the packages.
 func TestTypesHaveAtMost30Methods(t *testing.T) {
 	const limit = 30
-	methods := map[string]int{}
+	type size struct {
+		files, functions int
+		methods          map[string]int // by type
+	}
+	packages := map[string]*size{}
 	everyFile(t, func(path, text string) {
 		f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := packages[filepath.Dir(path)]
+		if p == nil {
+			p = &size{methods: map[string]int{}}
+			packages[filepath.Dir(path)] = p
+		}
+		p.files++
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
-				methods[filepath.Dir(path)+"."+receiver(fn)]++
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				p.functions++
+				if fn.Recv != nil {
+					p.methods[receiver(fn)]++
+				}
 			}
 		}
 	})
-	for name, n := range methods {
-		if n > limit {
-			t.Errorf("%s has %d methods, want at most %d: a part of it is a type of its own", name, n, limit)
+	table := &strings.Builder{}
+	for _, folder := range slices.Sorted(maps.Keys(packages)) {
+		largest, p := "", packages[folder]
+		for name, n := range p.methods {
+			if n > p.methods[largest] || n == p.methods[largest] && name < largest {
+				largest = name
+			}
+			if n > limit {
+				t.Errorf("%s.%s has %d methods, want at most %d: a part of it is a type of its own", folder, name, n,
+					limit)
+			}
 		}
+		fmt.Fprintf(table, "\n%-50s %5d %10d  %3d %s", folder, p.files, p.functions, p.methods[largest], largest)
 	}
+	t.Logf("files and functions of each package, and the methods of its largest type:%s", table)
 }
 
 // everyFile calls f with each Go file of all modules that is not generated.
