@@ -80,7 +80,7 @@ func (l *lab) describe(ctx context.Context, to io.Writer) {
 
 func orUnknown(s string) string {
 	if s == "" {
-		return "not told"
+		return "unknown"
 	}
 	return s
 }

@@ -59,11 +59,8 @@ func TestSampleControllerWithFaults(t *testing.T) {
 			return nil
 		}},
 	})
-	if r.Tried() < 50 {
-		t.Errorf("got %d fault points, want at least 50", r.Tried())
-	}
-	if len(r.Unreached) > r.Tried()/4 {
-		t.Errorf("got %d runs that did not reach their fault point, want at most a quarter: %q", len(r.Unreached),
-			r.Unreached)
+	// How many runs of client-go reach their fault point depends on the order of its goroutines.
+	if reached := r.Tried() - len(r.Unreached); reached < 50 {
+		t.Errorf("got %d fault points, want at least 50; these runs did not reach theirs: %q", reached, r.Unreached)
 	}
 }
