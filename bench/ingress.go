@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -121,12 +122,18 @@ func ingressBackend() (*httptest.Server, netip.AddrPort, error) {
 		errors.New("this machine has no network address but loopback, which no EndpointSlice may have")
 }
 
+// freeAddress returns a loopback address with a free port. The port is not an ephemeral one, which the kernel
+// could give to an outgoing connection before nginx listens on it.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var last error
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+		last = err
 	}
-	return l.Addr().String(), l.Close()
+	return "", fmt.Errorf("no free port in a hundred attempts: %w", last)
 }
 
 // declare creates the Ingress, its Service and its endpoint.

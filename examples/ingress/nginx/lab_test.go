@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,15 +88,33 @@ func listenAt(t testing.TB, address netip.Addr, handler http.Handler) netip.Addr
 	return netip.MustParseAddrPort(l.Addr().String())
 }
 
-// freeAddress returns a loopback address with a port that is free at the moment.
+// lastPort is the last port that freeAddress returned. Test binaries that run at the same time start at
+// different ports.
+var lastPort atomic.Uint32
+
+func init() { lastPort.Store(firstPort + rand.Uint32N(portCount)) }
+
+// The ports below 32768 are not ephemeral ports: the kernel never gives one to an outgoing connection or to
+// a listener on port 0, so what is free stays free until the test uses it.
+const (
+	firstPort = 10_000
+	portCount = 32_768 - firstPort
+)
+
+// freeAddress returns a loopback address with a free port. It returns no port twice.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := firstPort + (lastPort.Add(1)-firstPort)%portCount
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // lab is a plane with the controller and its nginx.
@@ -123,8 +144,8 @@ func (l *lab) begin(objects ...client.Object) {
 	l.start()
 }
 
-// start starts the controller. nginx cannot listen on a port that the system chooses, so start tries ports
-// that were free a moment ago until one still is.
+// start starts the controller. nginx cannot listen on a port that the system chooses, so start tries free
+// ports until the controller gets one.
 func (l *lab) start() {
 	l.Helper()
 	l.startAt(func() string { return freeAddress(l) })
