@@ -55,6 +55,9 @@ var ErrNotFound = errors.New("network not found")
 // objects): the name of every real network contains that plane's ID, and networks of other planes are neither
 // listed nor touched, whatever their UID.
 //
+// UIDs are untrusted: a restored backup may contain any text. For a UID that CheckUID rejects, Apply returns an error,
+// Get returns ErrNotFound, and Delete does nothing.
+//
 // Methods may be called concurrently, but not for the same UID. A process may be killed during any of them;
 // the same call then succeeds when it is repeated. If the provider can tell what to do about a failure, the
 // error is a *Problem.

@@ -52,6 +52,9 @@ func (p *networks) List(context.Context) ([]types.UID, error) {
 
 // Get implements provider.Provider.
 func (p *networks) Get(_ context.Context, uid types.UID) (provider.Actual, error) {
+	if provider.CheckUID(uid) != nil { // such a UID has no path, and Apply rejects it
+		return provider.Actual{}, provider.ErrNotFound
+	}
 	id := p.ID(uid)
 	ns, err := openNamespace(id)
 	switch {
@@ -117,6 +120,9 @@ func (p *networks) create(id string, want provider.Network) (namespace, error) {
 // Delete implements provider.Provider. It removes the bridge first: a process that runs in the namespace
 // keeps the namespace alive, but must not keep the network.
 func (p *networks) Delete(_ context.Context, uid types.UID) error {
+	if provider.CheckUID(uid) != nil { // as in Get
+		return nil
+	}
 	p.detach(uid)
 	id := p.ID(uid)
 	if _, err := os.Lstat(path(id)); errors.Is(err, fs.ErrNotExist) {

@@ -41,6 +41,9 @@ func (p *networks) Apply(ctx context.Context, want provider.Network) error {
 // Delete implements provider.Provider. Neutron removes a network's subnets with it, or refuses to remove
 // anything while the network has ports.
 func (p *networks) Delete(ctx context.Context, uid types.UID) error {
+	if provider.CheckUID(uid) != nil { // as in Get
+		return nil
+	}
 	return p.act(ctx, uid, nil, func(f found) error {
 		var failed []error
 		for _, n := range f.networks {

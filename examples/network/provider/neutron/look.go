@@ -21,6 +21,9 @@ type found struct {
 
 // Get implements provider.Provider.
 func (p *networks) Get(ctx context.Context, uid types.UID) (provider.Actual, error) {
+	if provider.CheckUID(uid) != nil { // such a UID is no part of a name, and Apply rejects it
+		return provider.Actual{}, provider.ErrNotFound
+	}
 	f, err := p.read(ctx, uid)
 	if err != nil {
 		return provider.Actual{}, p.api.explain(err, p.ID(uid))

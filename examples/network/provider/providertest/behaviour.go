@@ -78,12 +78,20 @@ func otherPlanesAreUnaffected(t *testing.T, env Environment) {
 }
 
 func invalidIDsAreRejected(t *testing.T, env Environment) {
-	p := provide(t, env, Plane())
-	for _, uid := range []types.UID{"", "../x", "a.b", "a/b"} {
+	p, want := provide(t, env, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
+	apply(t, p, want)
+	for _, uid := range []types.UID{"", "../x", "a.b", "a/b", "/../" + types.UID(p.ID(want.UID)), "a\x00b", "a\nb"} {
 		if err := p.Apply(t.Context(), Wanted(uid, "10.1.0.0/16", "10.1.0.1")); err == nil {
 			t.Errorf("Apply accepted the UID %q", uid)
 		}
+		if _, err := p.Get(t.Context(), uid); !errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("Get of the UID %q: got error %v, want ErrNotFound", uid, err)
+		}
+		if err := p.Delete(t.Context(), uid); err != nil {
+			t.Errorf("Delete of the UID %q: %v", uid, err)
+		}
 	}
+	isOnly(t, p, want)
 	if _, err := env.New("a.plane"); err == nil {
 		t.Error("New accepted the plane ID a.plane")
 	}

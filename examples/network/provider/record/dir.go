@@ -13,7 +13,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Dir is an FS in a folder on disk.
+// Dir is an FS in a folder on disk. Names and symbolic links that lead out of the folder are errors.
 type Dir string
 
 // tempPrefix starts the names of files that are being written. List returns such a file of a killed process
@@ -35,36 +35,53 @@ func (d Dir) List() ([]string, error) {
 }
 
 // Read implements FS.
-func (d Dir) Read(name string) ([]byte, error) { return os.ReadFile(d.path(name)) }
+func (d Dir) Read(name string) ([]byte, error) {
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(name)
+}
 
 // Write implements FS. Write creates a temporary file and renames it, so that no reader sees a partial
 // record. It does not sync: a record lost in a power failure differs from the declaration, and is written
 // again.
 func (d Dir) Write(name string, data []byte) error {
-	temp := d.path(tempPrefix + name)
-	err := os.WriteFile(temp, data, 0o644)
+	root, err := os.OpenRoot(string(d))
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(string(d), 0o755); err == nil {
-			err = os.WriteFile(temp, data, 0o644)
+			root, err = os.OpenRoot(string(d))
 		}
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp))
+		return err
 	}
-	return os.Rename(temp, d.path(name))
+	defer root.Close()
+	temp := tempPrefix + name
+	if err := root.WriteFile(temp, data, 0o644); err != nil {
+		return errors.Join(err, root.Remove(temp))
+	}
+	return root.Rename(temp, name)
 }
 
 // Remove implements FS.
 func (d Dir) Remove(name string) error {
-	for _, path := range []string{d.path(tempPrefix + name), d.path(name)} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	root, err := os.OpenRoot(string(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, file := range []string{tempPrefix + name, name} {
+		if err := root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
-
-func (d Dir) path(name string) string { return filepath.Join(string(d), name) }
 
 // Watch implements FS with the operating system's file events.
 func (d Dir) Watch(ctx context.Context, changed func(name string)) error {

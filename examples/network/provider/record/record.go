@@ -78,6 +78,9 @@ func (p *Provider) List(context.Context) ([]types.UID, error) {
 
 // Get implements provider.Provider.
 func (p *Provider) Get(_ context.Context, uid types.UID) (provider.Actual, error) {
+	if provider.CheckUID(uid) != nil { // such a UID has no file, and Apply rejects it
+		return provider.Actual{}, provider.ErrNotFound
+	}
 	data, err := p.files.Read(p.file(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return provider.Actual{}, provider.ErrNotFound
@@ -116,6 +119,9 @@ func (p *Provider) Apply(_ context.Context, want provider.Network) error {
 
 // Delete implements provider.Provider.
 func (p *Provider) Delete(_ context.Context, uid types.UID) error {
+	if provider.CheckUID(uid) != nil { // as in Get
+		return nil
+	}
 	if err := p.files.Remove(p.file(uid)); err != nil {
 		return fmt.Errorf("remove the record of network %s: %w", p.ID(uid), err)
 	}
