@@ -81,6 +81,9 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 		return nil, fmt.Errorf("%s at revision %d: %w: its checksum does not match", key, revision,
 			ErrDamaged)
 	}
+	if err := CheckKey(key); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if version := record[4]; version != recordVersion {
 		return nil, fmt.Errorf("%s at revision %d: its record has version %d, but this program reads versions up to %d",
 			key, revision, version, recordVersion)
@@ -95,6 +98,9 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 	r.readHead(&h, o)
 	if h.failed || h.rest != "" || !o.first.validPositions() {
 		return nil, fmt.Errorf("%s at revision %d: %w: its head is malformed", key, revision, ErrDamaged)
+	}
+	if !ValidUID(o.UID) {
+		return nil, fmt.Errorf("%s at revision %d: %w: its uid %q is not one", key, revision, ErrDamaged, o.UID)
 	}
 	o.setMark()
 	return o, nil

@@ -124,10 +124,7 @@ func (d *Definitions) Load(ctx context.Context) error {
 		return true
 	})
 	for _, key := range append(established, others...) {
-		d.mu.Lock()
-		err := d.reconcile(ctx, key)
-		d.mu.Unlock()
-		if err != nil {
+		if err := d.load(ctx, key); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -135,6 +132,19 @@ func (d *Definitions) Load(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// load reconciles a stored definition. A definition that no server wrote, such as one of a tampered backup, may panic
+// where validation would have rejected it; the server starts without it.
+func (d *Definitions) load(ctx context.Context, key object.Key) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("it is not a valid definition: %v", reason)
+		}
+	}()
+	return d.reconcile(ctx, key)
 }
 
 // AfterCommit is called after the commit of a definition and before its answer. It reconciles the definition with its

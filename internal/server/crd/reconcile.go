@@ -86,6 +86,9 @@ func (d *Definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rele
 	if !apiextensions.IsEstablished(crd) {
 		return false, nil
 	}
+	if err := apiextensions.CheckServable(crd); err != nil {
+		return false, err
+	}
 	gr := resourceOf(crd)
 	old := d.served(gr)
 	if old != nil && old.IsCurrent(crd) {

@@ -190,15 +190,31 @@ func (v *verification) checkObject(o *object.Object) {
 	}
 	// A built-in object is validated as an update of itself, which allows values that are only invalid in a create; a
 	// custom resource as a create, since an update may leave invalid what was invalid before.
-	errs := validation.ValidateObjectMetaAccessorUpdate(obj, obj, field.NewPath("metadata"))
+	if errs := v.validate(k, obj); len(errs) > 0 && v.ctx.Err() == nil {
+		listed, more := kind.LimitErrors(errs)
+		text := listed.ToAggregate().Error()
+		if more > 0 {
+			text += fmt.Sprintf(", and %d more errors", more)
+		}
+		v.report(o.Key, Invalid, "%s", text)
+	}
+}
+
+// validate applies the rules of a kind. Rules rely on the defaults that every write sets, and panic if a tampered
+// object lacks them.
+func (v *verification) validate(k kind.Kind, obj kind.Object) (errs field.ErrorList) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			errs = field.ErrorList{field.InternalError(nil,
+				fmt.Errorf("its rules panic, so no server wrote it: %v", reason))}
+		}
+	}()
+	errs = validation.ValidateObjectMetaAccessorUpdate(obj, obj, field.NewPath("metadata"))
 	var old kind.Object
 	if k.Info().Builtin {
 		old = obj.DeepCopyObject().(kind.Object)
 	}
-	errs = append(errs, k.Validate(v.ctx, obj, old, "")...)
-	if len(errs) > 0 && v.ctx.Err() == nil {
-		v.report(o.Key, Invalid, "%v", errs.ToAggregate())
-	}
+	return append(errs, k.Validate(v.ctx, obj, old, "")...)
 }
 
 // checkClaim checks that the owner of a claim uses its value. The owner may be an object that cannot be read.

@@ -56,6 +56,18 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s, at byte %d of the backup, is damaged: %s", e.Key, e.Offset, e.Reason)
 }
 
+// InconsistentError is returned with an object whose metadata contradicts the key under which it is stored. No server
+// writes such an object, and clients trust its name and uid. Reading may continue after it.
+type InconsistentError struct {
+	Key object.Key
+	// Reason describes the contradiction, in a form that can follow a colon.
+	Reason string
+}
+
+func (e *InconsistentError) Error() string {
+	return fmt.Sprintf("%s is inconsistent: %s", e.Key, e.Reason)
+}
+
 // wrongError reports a backup that can be decoded but is inconsistent.
 type wrongError struct{ reason string }
 

@@ -17,6 +17,8 @@ type Log struct {
 	// Nameless holds, after Load, the damaged entries whose keys are lost, so that the missing objects are
 	// unknown.
 	Nameless []*DamagedError
+	// AcceptInconsistent makes Load deliver objects that contradict their keys. Otherwise it reports them as damaged.
+	AcceptInconsistent bool
 }
 
 var _ log.Log = (*Log)(nil)
@@ -37,11 +39,14 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 	}
 	for o, err := range l.from.Objects() {
 		var damage *DamagedError
+		var inconsistent *InconsistentError
 		switch {
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
-		case err == nil:
+		case err == nil, errors.As(err, &inconsistent) && l.AcceptInconsistent:
 			err = into.Live(o)
+		case inconsistent != nil:
+			err = into.Damaged(inconsistent.Key, inconsistent)
 		case errors.As(err, &damage) && damage.Key == "":
 			l.Nameless = append(l.Nameless, damage)
 			err = nil

@@ -55,6 +55,9 @@ func Open(r io.Reader) (*Reader, error) {
 	if err := json.Unmarshal(e.data, &b.head); err != nil {
 		return nil, &wrongError{"its head cannot be decoded: " + err.Error()}
 	}
+	if err := b.head.check(); err != nil {
+		return nil, &wrongError{"its head is wrong: " + err.Error()}
+	}
 	return b, nil
 }
 
@@ -62,9 +65,9 @@ func Open(r io.Reader) (*Reader, error) {
 func (b *Reader) Head() Head { return b.head }
 
 // Objects yields the objects in key order; the caller owns them. It yields *DamagedError in place of a
-// damaged object and continues after it. Any other error is final: *CutError, an error of the stream, or an
-// inconsistency of the backup. Without a final error every entry was read or reported as damaged. Objects may
-// be ranged over once.
+// damaged object, and *InconsistentError with an object that contradicts its key, and continues after both. Any
+// other error is final: *CutError, an error of the stream, or an inconsistency of the backup. Without a final
+// error every entry was read or reported. Objects may be ranged over once.
 func (b *Reader) Objects() iter.Seq2[*object.Object, error] {
 	return func(yield func(*object.Object, error) bool) {
 		for {
@@ -72,12 +75,18 @@ func (b *Reader) Objects() iter.Seq2[*object.Object, error] {
 			if err == io.EOF {
 				return
 			}
-			var damage *DamagedError
-			if !yield(o, err) || err != nil && !errors.As(err, &damage) {
+			if !yield(o, err) || err != nil && !isOfOneObject(err) {
 				return
 			}
 		}
 	}
+}
+
+// isOfOneObject reports whether reading may continue after an error.
+func isOfOneObject(err error) bool {
+	_, damaged := errors.AsType[*DamagedError](err)
+	_, inconsistent := errors.AsType[*InconsistentError](err)
+	return damaged || inconsistent
 }
 
 // object returns the next object, io.EOF after the trailer.
@@ -103,11 +112,17 @@ func (b *Reader) object() (*object.Object, error) {
 	}
 	b.last = e.key
 	o, err := b.objects.Read(e.key, e.revision, e.data)
+	if err == nil {
+		err = object.CheckEncoding(o)
+	}
 	if err != nil {
 		b.damaged++
 		return nil, &DamagedError{Key: e.key, Offset: start, Reason: err.Error()}
 	}
 	b.whole++
+	if err := object.CheckIdentity(o); err != nil {
+		return o, &InconsistentError{Key: e.key, Reason: err.Error()}
+	}
 	return o, nil
 }
 

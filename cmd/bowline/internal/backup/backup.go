@@ -168,7 +168,7 @@ func (f *backupFlags) check(to *terminal.Screen, stream io.Reader) (backup.Head,
 	}
 	progress := terminal.NewProgress(to, "backing up", head.Objects)
 	for _, err := range r.Objects() {
-		if err != nil {
+		if _, inconsistent := errors.AsType[*backup.InconsistentError](err); err != nil && !inconsistent {
 			return head, err
 		}
 		progress.Step()

@@ -62,7 +62,7 @@ Exit codes: 0 restored; 1 failure, and no store was created; 2 invalid command l
 	set.StringVar(&flags.data, "data", "",
 		"state `folder` to create; may exist if it is empty (default: the user's state folder)")
 	set.BoolVar(&flags.acceptDamage, "accept-damage", false,
-		"restore without the damaged objects of the backup")
+		"restore without the damaged and inconsistent objects of the backup")
 	return cmd
 }
 
@@ -163,14 +163,13 @@ func (r *restorer) checkDamaged() error {
 func (r *restorer) objects() iter.Seq2[*object.Object, error] {
 	return func(yield func(*object.Object, error) bool) {
 		for o, err := range r.from.Objects() {
-			var damage *backup.DamagedError
 			switch {
 			case r.ctx.Err() != nil:
 				err = r.ctx.Err()
-			case r.accept && errors.As(err, &damage):
+			case r.accept && isDamage(err):
 				r.to.Println("not restored: " + err.Error())
 				continue
-			case errors.As(err, &damage):
+			case isDamage(err):
 				err = fmt.Errorf("%w; run bowline verify to list all damage; use --accept-damage to restore the rest",
 					err)
 			case err == nil:
@@ -181,4 +180,11 @@ func (r *restorer) objects() iter.Seq2[*object.Object, error] {
 			}
 		}
 	}
+}
+
+// isDamage reports whether an error concerns one object of the backup, which cannot be restored as it is.
+func isDamage(err error) bool {
+	_, damaged := errors.AsType[*backup.DamagedError](err)
+	_, inconsistent := errors.AsType[*backup.InconsistentError](err)
+	return damaged || inconsistent
 }

@@ -125,6 +125,7 @@ func verify(ctx context.Context, stream io.Reader) (*verification, error) {
 		return nil, err
 	}
 	l := r.Log()
+	l.AcceptInconsistent = true // the server's check reports them
 	s, err := store.New(ctx, l, store.Options{AcceptDamage: true})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package apiextensions
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -73,6 +74,23 @@ func Establish(crd *apiextensionsv1.CustomResourceDefinition, taken Taken, now m
 			})
 	}
 	return !equality.Semantic.DeepEqual(before, &crd.Status)
+}
+
+// CheckServable returns an error for a definition that must not be served, whatever its conditions say. Validation
+// rejects such a definition, but a tampered backup may contain one.
+func CheckServable(crd *apiextensionsv1.CustomResourceDefinition) error {
+	names := crd.Spec.Names
+	c := crd.Spec.Conversion
+	byWebhook := c != nil && c.Strategy == apiextensionsv1.WebhookConverter
+	switch {
+	case crd.Spec.Group == "":
+		return errors.New("its group is empty")
+	case names.Plural == "" || names.Kind == "" || crd.Name != names.Plural+"."+crd.Spec.Group:
+		return fmt.Errorf("it defines %q in the group %q under another name", names.Plural, crd.Spec.Group)
+	case byWebhook && (c.Webhook == nil || c.Webhook.ClientConfig == nil):
+		return errors.New("its conversion webhook has no configuration")
+	}
+	return nil
 }
 
 // NamesAccepted reports whether all names in the spec of a definition are accepted.
