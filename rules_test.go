@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"auth":      {"object", "internal"},
 	"storage":   {"store"},
 	"server": {"object", "kind", "patch", "admission", "plugins", "store", "auth", "wire", "client",
-		"inprocess"},
+		"inprocess", "internal"},
 	"wire":        {"object", "internal"},
 	"inprocess":   {},
 	"client":      {"object", "inprocess", "wire", "internal"},

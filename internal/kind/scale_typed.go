@@ -2,7 +2,6 @@ package kind
 
 import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +35,7 @@ func ScaleOf[P Object](read func(P) Scaled, write func(P, int32)) Subresource {
 		Apply: func(obj Object, body runtime.Object) error {
 			scale := body.(*autoscalingv1.Scale)
 			if n := scale.Spec.Replicas; n < 0 {
-				return apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind},
+				return NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind},
 					obj.GetName(),
 					field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), n,
 						apivalidation.IsNegativeErrorMsg)})

@@ -138,12 +138,15 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 
 // Receive implements Kind.
 func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
+	obj := k.Prototype(form.APIVersion)
+	if err := checkValues(form.Format, body, obj); err != nil {
+		return nil, nil, err
+	}
 	if err := rejectHugeQuantities(form.Format, body, func() runtime.Object {
 		return k.Prototype(form.APIVersion)
 	}); err != nil {
 		return nil, nil, err
 	}
-	obj := k.Prototype(form.APIVersion)
 	var strict []string
 	if form.Format == object.JSON && !lenient {
 		errs, err := kjson.UnmarshalStrict(body, obj)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +31,7 @@ func StrictError(t types.PatchType, patch, next []byte, found []string) error {
 }
 
 func invalid(value, detail string) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "",
+	return kind.NewInvalid(schema.GroupKind{}, "",
 		field.ErrorList{field.Invalid(field.NewPath("patch"), value, detail)})
 }
 

@@ -26,6 +26,9 @@ func applyStrategic(current, patch []byte, prototype runtime.Object,
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkComparisons(was, change); err != nil {
+		return nil, nil, err
+	}
 	tags, err := strategicpatch.NewPatchMetaFromStruct(prototype)
 	if err != nil {
 		return nil, nil, strategicError(err)

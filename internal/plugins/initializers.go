@@ -116,7 +116,7 @@ func (*Initializers) Validate(_ context.Context, a *admission.Attributes, _ admi
 		errs = validateUpdate(is, kind.InitializersOf(a.Old))
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(a.Kind.GroupKind(), a.Name, errs)
+		return kind.NewInvalid(a.Kind.GroupKind(), a.Name, errs)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,13 +32,15 @@ func TestBoundedTimeAndMemory(t *testing.T) {
 	w := start(t)
 	define(t, w, widgets())
 	define(t, w, definitionOf(t, costlyDefinition))
+	define(t, w, definitionOf(t, longDefault))
+	w.create(t, deploymentsPath, deployment)
 	w.createConfigMaps(t, "default", "a")
 	for i := range 200 {
 		w.createConfigMaps(t, "default", fmt.Sprintf("many-%d", i))
 	}
 	w.create(t, widgetsPath,
 		widget("a", `{"free":{"list":[`+strings.TrimSuffix(strings.Repeat("1,", 50_000), ",")+`]}}`))
-	for _, b := range bounds() {
+	for _, b := range slices.Concat(bounds(), expansions()) {
 		t.Run(b.what, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -107,7 +110,7 @@ func bounds() []bound {
 		{"a custom resource as deep as JSON may be", "POST", widgetsPath,
 			widget("deep", `{"free":`+nested(`{"a":`, "1", "}", 9_900)+"}"), "", 201, "", 20 * time.Second, 500},
 		{"its deletion", "DELETE", widgetsPath + "/deep", "", "", 200, "", 10 * time.Second, 200},
-		{"YAML that names itself a billion times", "POST", configMaps, laughs, yamlType, 400, "", 5 * time.Second, 100},
+		{"YAML that names itself a billion times", "POST", configMaps, laughs, yamlType, 413, "the aliases of the YAML document", 5 * time.Second, 100},
 		{"YAML nested", "POST", configMaps, strings.Repeat("[", 100_000), yamlType, 400, "", 10 * time.Second, 300},
 		{"YAML nested by indentation", "POST", configMaps, func() string {
 			var s strings.Builder

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/rest"
 )
 
@@ -99,7 +100,8 @@ func (c *Caller) done() {
 // Client returns the client of the webhook, whose Post goes to its path. It sends nothing yet.
 func (c *Caller) Client() (*rest.RESTClient, error) { return c.client() }
 
-// Codec returns a JSON codec for the types of some group-versions.
+// Codec returns a JSON codec for the types of some group-versions. It decodes no other format: Kubernetes also reads
+// YAML, whose aliases expand to any size.
 func Codec(versions []schema.GroupVersion, add ...func(*runtime.Scheme) error) (runtime.Codec, error) {
 	scheme := runtime.NewScheme()
 	for _, a := range add {
@@ -107,7 +109,9 @@ func Codec(versions []schema.GroupVersion, add ...func(*runtime.Scheme) error) (
 			return nil, err
 		}
 	}
-	return serializer.NewCodecFactory(scheme).LegacyCodec(versions...), nil
+	format := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
+	return serializer.NewCodecFactory(scheme).CodecForVersions(format, format, schema.GroupVersions(versions),
+		runtime.InternalGroupVersioner), nil
 }
 
 // target is the URL of a webhook.

@@ -50,7 +50,12 @@ func (d *definition) Adopt(form object.Form, data []byte) (runtime.Object, error
 	if _, err := d.fit(u, v, fitOptions{dropMalformed: true}); err != nil {
 		return nil, err
 	}
-	return u, d.setDefaults(u, v)
+	if err := d.setDefaults(u, v); apierrors.IsRequestEntityTooLargeError(err) { // it stays readable, without defaults
+		return u, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return u, nil
 }
 
 // decodeStored decodes a stored object.
@@ -116,6 +121,9 @@ func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.
 func (k *Kind) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
 	if form.Format != object.JSON {
 		return nil, nil, errProtobuf
+	}
+	if err := kind.CheckJSON(body); err != nil {
+		return nil, nil, err
 	}
 	u, strict, err := parse(body, lenient)
 	if err != nil {
@@ -283,6 +291,9 @@ func (d *definition) setDefaults(u *unstructured.Unstructured, v *definedVersion
 	}
 	c, err := v.schema()
 	if err != nil {
+		return err
+	}
+	if err := checkDefaults(u.Object, c.defaults); err != nil {
 		return err
 	}
 	defaulting.Default(u.Object, c.defaults)

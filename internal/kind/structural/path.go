@@ -28,6 +28,9 @@ func parsePath(expression string) (*fieldPath, error) {
 	if names := simple(expression); names != nil {
 		return &fieldPath{names: names}, nil
 	}
+	if err := kind.CheckPathCost(expression); err != nil {
+		return nil, fmt.Errorf("the path %q is not evaluated: %w", expression, err)
+	}
 	full := jsonpath.New(expression).AllowMissingKeys(true)
 	if err := full.Parse("{" + expression + "}"); err != nil {
 		return nil, fmt.Errorf("the path %q cannot be read: %w", expression, err)

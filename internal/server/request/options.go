@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // WriteOptions are the query parameters of a create, update or patch.
@@ -103,12 +105,12 @@ func ReadOptions[T any](q url.Values, into *T, convert func(*url.Values, *T, con
 	return nil
 }
 
-// InvalidOptions returns the 422 of invalid options, or nil.
-func InvalidOptions(kind string, errs field.ErrorList) error {
+// InvalidOptions returns the 422 of invalid options, such as ListOptions, or nil.
+func InvalidOptions(name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+	return kind.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: name}, "", errs)
 }
 
 // ListOptions parses the options of a list, watch or deletecollection. A watch without a resourceVersion sends

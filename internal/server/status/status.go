@@ -181,7 +181,7 @@ func Invalid(k kind.Kind, name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(Qualified(k), name, errs)
+	return kind.NewInvalid(Qualified(k), name, errs)
 }
 
 // InternalGroup returns the name of a group in Kubernetes' errors about its internal types.

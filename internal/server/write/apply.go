@@ -171,11 +171,20 @@ func applyError(err error) error {
 func readDocument(body []byte) (document *unstructured.Unstructured, duplicates error, err error) {
 	var content map[string]any
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		if err, ok := tooLarge(kind.CheckJSON(body)); ok {
+			return nil, nil, err
+		}
 		if found, err := kjson.UnmarshalStrict(body, &content); err == nil && len(found) == 0 {
 			return &unstructured.Unstructured{Object: content}, nil, nil
 		}
 	}
 	content = map[string]any{}
+	if err := checkYAML(body); err != nil {
+		if err, ok := tooLarge(err); ok {
+			return nil, nil, err
+		}
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
 	if err := utilyaml.Unmarshal(body, &content); err != nil {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}

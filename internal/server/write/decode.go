@@ -13,6 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/bowline-dev/bowline/internal/expansion"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server/request"
@@ -44,6 +45,9 @@ func (op *operation) decode() (runtime.Object, error) {
 		}
 		header = schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
 	case request.YAML:
+		if err := checkYAML(body); err != nil {
+			return nil, badBody(op.req, header, body, err)
+		}
 		if data, err = yaml.YAMLToJSON(body); err != nil {
 			return nil, badBody(op.req, header, body, err)
 		}
@@ -92,6 +96,29 @@ func (op *operation) decode() (runtime.Object, error) {
 	return obj, nil
 }
 
+// checkYAML returns an error for a YAML document that would be larger than a body may be if it had no aliases, or has
+// too many values.
+func checkYAML(document []byte) error {
+	if err := kind.CheckYAML(document); err != nil {
+		return err
+	}
+	return expansion.Check(document, request.MaxBody)
+}
+
+// tooLarge returns the 413 for a body that is too large in another way than its length, and reports whether err is the
+// error of such a body.
+func tooLarge(err error) (error, bool) {
+	_, aliases := errors.AsType[*expansion.TooLargeError](err)
+	_, values := errors.AsType[*kind.TooManyValuesError](err)
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return err, true
+	}
+	if !aliases && !values {
+		return err, false
+	}
+	return apierrors.NewRequestEntityTooLargeError(err.Error()), true
+}
+
 // readTyped decodes JSON or protobuf into a new Go struct. found are unknown and duplicate fields of JSON, unless
 // lenient is set.
 func readTyped(format object.Format, data []byte, make func() runtime.Object,
@@ -124,6 +151,9 @@ func otherKind(req *request.Request, header schema.GroupVersionKind) error {
 // badBody returns the 400 of a body that cannot be decoded. It names the body's kind, or quotes the beginning of the
 // body if the kind is unknown: JSON as text, other bodies in hexadecimal.
 func badBody(req *request.Request, header schema.GroupVersionKind, body []byte, err error) error {
+	if err, ok := tooLarge(err); ok {
+		return err
+	}
 	own := req.Info.Kind
 	if header.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind,

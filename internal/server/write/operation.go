@@ -197,7 +197,7 @@ func (op *operation) validate() error {
 		if op.old == nil { // the body of a custom resource may name another kind
 			gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind
 		}
-		return apierrors.NewInvalid(gk, obj.GetName(), errs)
+		return kind.NewInvalid(gk, obj.GetName(), errs)
 	}
 	if op.old == nil { // those of an update are only sent if it is committed, those of a create even if the name exists
 		for _, w := range k.Warnings(obj, nil, req.Subresource) {

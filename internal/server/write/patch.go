@@ -48,6 +48,11 @@ func (w *Writer) Patch(req *request.Request) (*request.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t != types.ApplyYAMLPatchType {
+		if err, ok := tooLarge(kind.CheckJSON(body)); ok {
+			return nil, err
+		}
+	}
 	op := &operation{Writer: w, req: req, WriteOptions: o}
 	if t == types.ApplyYAMLPatchType {
 		return op.apply(body)
@@ -100,6 +105,9 @@ func (p *patching) patched(current kind.Object) (kind.Object, error) {
 		obj, err = k.Accept(sent, form.APIVersion)
 	}
 	if err != nil {
+		if err, ok := tooLarge(err); ok {
+			return nil, err
+		}
 		return nil, patch.DecodeError(p.t, p.body, after, prototype, err)
 	}
 	if found = append(found, unknown...); len(found) > 0 {

@@ -122,7 +122,7 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (re
 		return false, status.Changed(req.Resource(), req.Name)
 	case revision == 0 && req.Info.ConditionalUpdate && replaces:
 		gk := schema.GroupKind{Group: req.GVR.Group, Kind: req.GVR.Resource}
-		return false, apierrors.NewInvalid(gk, req.Name, field.ErrorList{
+		return false, kind.NewInvalid(gk, req.Name, field.ErrorList{
 			field.Invalid(metadataPath.Child("resourceVersion"), uint64(0), "must be specified for an update"),
 		})
 	}
@@ -264,7 +264,7 @@ func (op *operation) updateView(next func(view kind.Object) (runtime.Object, err
 
 // invalidVersion is the 422 of a resourceVersion that is not a number.
 func invalidVersion(req *request.Request, v string) error {
-	return apierrors.NewInvalid(status.Qualified(req.Kind), req.Name, field.ErrorList{
+	return kind.NewInvalid(status.Qualified(req.Kind), req.Name, field.ErrorList{
 		field.Invalid(metadataPath.Child("resourceVersion"), v,
 			"must be specified for an update, as the server gave it"),
 	})

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/internal/expansion"
 )
 
 // Parse reads all documents of a file: YAML documents separated by lines of ---, or concatenated JSON values.
@@ -159,12 +161,19 @@ func (d document) objects() ([]Declared, error) {
 	return d.items(object)
 }
 
+// maxExpansion is the maximum size of a YAML document without its aliases, in bytes. A List may contain several objects
+// of the largest size that a server accepts.
+const maxExpansion = 64 << 20
+
 // content returns the document as a map. Duplicate keys are an error.
 func (d document) content() (map[string]any, error) {
 	text := d.text
 	if !d.json {
-		var err error
-		if text, err = yaml.YAMLToJSONStrict(d.text); err != nil {
+		err := expansion.Check(d.text, maxExpansion)
+		if err == nil {
+			text, err = yaml.YAMLToJSONStrict(d.text)
+		}
+		if err != nil {
 			return nil, d.yamlError(err)
 		}
 	}

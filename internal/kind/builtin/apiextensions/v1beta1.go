@@ -4,10 +4,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // fromLegacy converts a v1beta1 definition to the hub, after applying v1beta1's defaults. It rejects invalid
@@ -16,7 +17,7 @@ func fromLegacy(obj runtime.Object) (*definition, error) {
 	old := obj.(*apiextensionsv1beta1.CustomResourceDefinition).DeepCopy()
 	apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(old)
 	if errs := ambiguous(&old.Spec); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(apiextensionsv1.Kind("CustomResourceDefinition"), old.Name, errs)
+		return nil, kind.NewInvalid(apiextensionsv1.Kind("CustomResourceDefinition"), old.Name, errs)
 	}
 	var internal apiextensions.CustomResourceDefinition
 	if err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(old, &internal, nil); err != nil {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // nameRule is the library's error for a name that does not consist of the plural and the group.
@@ -23,7 +25,7 @@ func validate(crd, old *definition, sub string) field.ErrorList {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	if old == nil {
-		return dropMetadataErrors(validateCreate(obj, fromV1beta1(crd)))
+		return append(dropMetadataErrors(validateCreate(obj, fromV1beta1(crd))), costlyColumns(crd)...)
 	}
 	was, err := validated(old)
 	if err != nil {
@@ -90,4 +92,19 @@ func dropMetadataErrors(errs field.ErrorList) field.ErrorList {
 		}
 		return e.Detail != nameRule
 	})
+}
+
+// costlyColumns returns an error for each column whose path costs too much. Kubernetes accepts them, and may then never
+// answer a request for a table. Updates are not checked, so that definitions of older servers can be changed; such a
+// column is empty.
+func costlyColumns(crd *definition) (errs field.ErrorList) {
+	for i, v := range crd.Spec.Versions {
+		for j, c := range v.AdditionalPrinterColumns {
+			if err := kind.CheckPathCost(c.JSONPath); err != nil {
+				errs = append(errs, field.Invalid(field.NewPath("spec", "versions").Index(i).Child("additionalPrinterColumns").
+					Index(j).Child("jsonPath"), c.JSONPath, err.Error()))
+			}
+		}
+	}
+	return errs
 }

@@ -34,7 +34,7 @@ var deploymentRollback = kind.Subresource{
 
 func requestRollback(d *appsv1.Deployment, r *extensionsv1beta1.DeploymentRollback) error {
 	if errs := validateRollback(r); len(errs) > 0 {
-		return apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "DeploymentRollback"}, r.Name, errs)
+		return kind.NewInvalid(schema.GroupKind{Group: "apps", Kind: "DeploymentRollback"}, r.Name, errs)
 	}
 	if r.Name != d.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in DeploymentRollback object")

@@ -31,7 +31,7 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if errs := validateBinding(binding); len(errs) > 0 {
-		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, binding.Name, errs)
+		return kind.NewInvalid(schema.GroupKind{Kind: "Binding"}, binding.Name, errs)
 	}
 	if err := checkBindable(pod, binding); err != nil {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, err)

@@ -48,7 +48,7 @@ func evictionOptions(name string, e *policyv1.Eviction) (*metav1.DeleteOptions, 
 		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
 	if e.DeleteOptions != nil && ptr.Deref(e.DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential, false) {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: policyv1.GroupName, Kind: "Eviction"}, name,
+		return nil, kind.NewInvalid(schema.GroupKind{Group: policyv1.GroupName, Kind: "Eviction"}, name,
 			field.ErrorList{field.Invalid(
 				field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 				"can not be set for pod eviction, try after removing the option")})

@@ -1,0 +1,81 @@
+package kind
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/internal/message"
+	"github.com/bowline-dev/bowline/internal/object"
+)
+
+// MaxValues is the maximum number of values in an object: objects, lists, texts and numbers. An empty value takes two
+// bytes in a body and up to a kilobyte in a Go struct, and rules, ownership and patches take time for each value, so
+// the limit on the length of a body alone does not bound the cost of a request.
+const MaxValues = 100_000
+
+// TooManyValuesError is returned for a body or an object with more than MaxValues values.
+type TooManyValuesError struct{}
+
+func (*TooManyValuesError) Error() string { return fmt.Sprintf("limit is %d values", MaxValues) }
+
+// CheckJSON returns a *TooManyValuesError if a text has more than MaxValues values. It need not be valid JSON.
+func CheckJSON(text []byte) error {
+	if len(text) <= 2*MaxValues || countValues(text) <= MaxValues { // a value and its separator have two bytes
+		return nil
+	}
+	return &TooManyValuesError{}
+}
+
+// CheckYAML is like CheckJSON for YAML, whose values it can only estimate: text with commas and lines counts as values.
+// The estimate of a document that it rejects is far above the limit.
+func CheckYAML(text []byte) error {
+	const tolerance = 3
+	separators := 0
+	for _, separator := range []string{",", "\n", "[", "{"} {
+		separators += bytes.Count(text, []byte(separator))
+	}
+	if separators > tolerance*MaxValues {
+		return &TooManyValuesError{}
+	}
+	return nil
+}
+
+// countValues returns the number of values in JSON. For any other text it returns some number.
+func countValues(json []byte) int {
+	n, quoted := 1, false
+	for i := 0; i < len(json); i++ {
+		switch json[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++ // within a string, the next byte belongs to the escape sequence
+		case ',', '{', '[':
+			if !quoted {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// checkValues returns a *TooManyValuesError if a body has more than MaxValues values. prototype is the Go type of the
+// object.
+func checkValues(format object.Format, body []byte, prototype runtime.Object) error {
+	if format == object.JSON {
+		return CheckJSON(body)
+	}
+	if len(body) <= 2*MaxValues {
+		return nil
+	}
+	envelope, err := decodeEnvelope(body)
+	if err != nil {
+		return err
+	}
+	if message.CountFields(envelope.Raw, reflect.TypeOf(prototype).Elem(), MaxValues+1) > MaxValues {
+		return &TooManyValuesError{}
+	}
+	return nil
+}

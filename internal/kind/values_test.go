@@ -1,0 +1,29 @@
+package kind_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+func TestCheckJSON(t *testing.T) {
+	t.Parallel()
+	const max = kind.MaxValues
+	for name, test := range map[string]struct {
+		text    string
+		tooMany bool
+	}{
+		"a list at the limit":            {"[" + strings.Repeat("1,", max-2) + "1]", false},
+		"a list beyond it":               {"[" + strings.Repeat("1,", max) + "1]", true},
+		"empty objects":                  {"[" + strings.Repeat("{},", max) + "1]", true},
+		"a text of commas":               {`["` + strings.Repeat(",", 10*max) + `"]`, false},
+		"a text with quotation marks":    {`["` + strings.Repeat(`\",`, 10*max) + `"]`, false},
+		"a text that ends in backslash":  {`["` + strings.Repeat(",", 10*max) + `\\",1]`, false},
+		"values after an escaped escape": {`["\\",` + strings.Repeat("1,", max) + `1]`, true},
+	} {
+		if err := kind.CheckJSON([]byte(test.text)); (err != nil) != test.tooMany {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package message
+
+import (
+	"reflect"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// CountFields returns the number of fields in the message of a Go type, including the fields of nested messages. It
+// stops at limit. An empty message takes two bytes and may become a large struct, so the length of a message does not
+// bound the memory of its object. CountFields ignores what is malformed.
+func CountFields(message []byte, of reflect.Type, limit int) int {
+	return shapeOf(of).count(message, limit)
+}
+
+// shape describes which fields of a message are messages.
+type shape struct {
+	of     reflect.Type
+	once   sync.Once
+	nested map[protowire.Number]*shape
+}
+
+// shapes caches shapes by type, like plans.
+var shapes sync.Map
+
+func shapeOf(t reflect.Type) *shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s, _ := shapes.LoadOrStore(t, &shape{of: t})
+	return s.(*shape)
+}
+
+// make finds the nested messages. It runs when the first message is counted, because structs may be recursive.
+func (s *shape) make() {
+	s.nested = map[protowire.Number]*shape{}
+	for f := range s.of.Fields() {
+		n, ok := numberOf(f)
+		if !ok {
+			continue
+		}
+		t := f.Type
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Struct {
+			s.nested[protowire.Number(n)] = shapeOf(t)
+		}
+	}
+}
+
+func (s *shape) count(message []byte, limit int) int {
+	s.once.Do(s.make)
+	n := 0
+	for len(message) > 0 && n < limit {
+		v, rest, err := next(message)
+		if err != nil {
+			return n
+		}
+		n++
+		if inner := s.nested[protowire.Number(v.tag>>3)]; inner != nil && v.kind == protowire.BytesType {
+			n += inner.count(v.data, limit-n)
+		}
+		message = rest
+	}
+	return n
+}

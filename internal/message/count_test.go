@@ -1,0 +1,36 @@
+package message_test
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/internal/message"
+)
+
+func TestCountFields(t *testing.T) {
+	t.Parallel()
+	const spec, containers, name, env = 2, 2, 1, 7
+	pod := reflect.TypeFor[corev1.Pod]()
+	// a name, and two empty variables
+	container := slices.Concat(field(name, []byte("a")), field(env, nil), field(env, nil))
+	one := field(spec, field(containers, container))
+	for what, test := range map[string]struct {
+		message []byte
+		want    int
+	}{
+		"nothing":                          {nil, 0},
+		"nested fields":                    {one, 5},
+		"a text is not a message":          {field(spec, field(containers, field(name, container))), 3},
+		"an unknown field is no message":   {field(1000, one), 1},
+		"what follows malformed is unread": {append(bytes.Clone(one), 0xff), 5},
+		"many":                             {field(spec, bytes.Repeat(field(containers, nil), 10_000)), 1_000},
+	} {
+		if got := message.CountFields(test.message, pod, 1_000); got != test.want {
+			t.Errorf("%s: got %d, want %d", what, got, test.want)
+		}
+	}
+}
