@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -204,14 +205,26 @@ func (k *Keeper) IssueClient(name string, groups ...string) (*Pair, error) {
 	return k.authority.client(name, groups, time.Now())
 }
 
+// CipherSuites returns the suites that a server accepts with TLS 1.2: with forward secrecy and authenticated encryption
+// (RFC 9325, section 4.2). Go's defaults include suites with CBC and SHA-1. TLS 1.3 has only such suites.
+func CipherSuites() (ids []uint16) {
+	for _, suite := range tls.CipherSuites() {
+		if strings.HasPrefix(suite.Name, "TLS_ECDHE_") && !strings.Contains(suite.Name, "_CBC_") {
+			ids = append(ids, suite.ID)
+		}
+	}
+	return ids
+}
+
 // ServerConfig returns the TLS configuration of a listener. Client certificates are requested, and package
 // auth verifies them.
 func (k *Keeper) ServerConfig() *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"h2", "http/1.1"},
-		ClientAuth: tls.RequestClientCert,
-		ClientCAs:  k.Roots(),
+		MinVersion:   tls.VersionTLS12,
+		CipherSuites: CipherSuites(),
+		NextProtos:   []string{"h2", "http/1.1"},
+		ClientAuth:   tls.RequestClientCert,
+		ClientCAs:    k.Roots(),
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			k.mu.RLock()
 			defer k.mu.RUnlock()

@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -280,5 +282,30 @@ func overwrite(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A client that only has a suite with CBC or SHA-1 is rejected; browsers and Go clients of the last ten years have better
+// ones.
+func TestWeakCipherSuitesAreRejected(t *testing.T) {
+	t.Parallel()
+	server := open(t, t.TempDir(), "127.0.0.1").ServerConfig()
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		if slices.Contains(suite.SupportedVersions, tls.VersionTLS13) {
+			continue
+		}
+		near, far := net.Pipe()
+		go func() {
+			tls.Server(far, server).Handshake()
+			far.Close()
+		}()
+		client := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID}}
+		err := tls.Client(near, client).Handshake()
+		strong := strings.HasPrefix(suite.Name, "TLS_ECDHE_ECDSA_") && !strings.Contains(suite.Name, "_CBC_") &&
+			!strings.Contains(suite.Name, "_RC4_") // the key of the server is an ECDSA key
+		if (err == nil) != strong {
+			t.Errorf("%s: got error %v", suite.Name, err)
+		}
+		near.Close()
 	}
 }

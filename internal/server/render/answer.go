@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 
+	goyaml "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -88,7 +90,7 @@ func Body(code int, mediaType string, data []byte) (Answer, error) {
 		a.tail = newline
 	case request.YAML:
 		var err error
-		if a.head, err = yaml.JSONToYAML(data); err != nil {
+		if a.head, err = toYAML(data); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -174,4 +176,17 @@ func Status(accept string, s *metav1.Status) (Answer, error) {
 		return Answer{}, err
 	}
 	return Body(code, chosen.Name, data)
+}
+
+// toYAML converts JSON. Kubernetes' library reads the JSON as YAML, which excludes some characters and names of more than
+// 1,024 bytes; an object with these is decoded as JSON, and looks a little different.
+func toYAML(data []byte) ([]byte, error) {
+	if text, err := yaml.JSONToYAML(data); err == nil {
+		return text, nil
+	}
+	var value any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
+		return nil, err
+	}
+	return goyaml.Marshal(value)
 }

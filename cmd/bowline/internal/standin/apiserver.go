@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
 // APIServer runs bowline in place of kube-apiserver until ctx is done. It returns an error if the arguments
@@ -100,7 +101,7 @@ func (s *apiServer) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("kube-apiserver: --client-ca-file %s contains no certificate", s.clientCA)
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		MinVersion: tls.VersionTLS12, CipherSuites: pki.CipherSuites(), NextProtos: []string{"h2", "http/1.1"},
 		Certificates: []tls.Certificate{pair},
 		ClientAuth:   tls.RequestClientCert, ClientCAs: authorities,
 	}, nil
