@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"wire":        {"object", "internal"},
 	"inprocess":   {},
 	"client":      {"object", "inprocess", "wire", "internal"},
-	"why":         {"object", "client"},
+	"why":         {"object", "client", "internal"},
 	"informer":    {"object", "wire", "client"},
 	"workqueue":   {},
 	"controller":  {"object", "client", "informer", "workqueue", "inprocess", "why", "internal"}, // internal/election

@@ -2,10 +2,10 @@ package why
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 // Bounds of what is accepted from other processes.
@@ -47,9 +47,7 @@ func (c *checks) that(ok bool, format string, arguments ...any) {
 func (c *checks) text(field, text string, limit int) {
 	c.that(len(text) <= limit, "%s: %d bytes are too long: at most %d", field, len(text), limit)
 	c.that(utf8.ValidString(text), "%s: is not valid UTF-8", field)
-	c.that(!strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsPrint(r)
-	}), "%s: contains unprintable characters", field)
+	c.that(printable.Is(text), "%s: contains unprintable characters", field)
 }
 
 func (c *checks) name(field, name string) { c.text(field, name, maxName) }

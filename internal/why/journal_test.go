@@ -127,7 +127,7 @@ func TestRetryIsCausedByFailedRun(t *testing.T) {
 	if len(runs) != 2 || !slices.Equal(runs[1].After, []string{failed}) || runs[1].RequeueAfter != time.Minute {
 		t.Fatalf("%+v", runs)
 	}
-	if runs[0].Err != "the [31m disk is full" {
+	if runs[0].Err != `the\x1b[31m disk is full` {
 		t.Errorf("got stored error %q", runs[0].Err)
 	}
 }

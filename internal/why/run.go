@@ -2,15 +2,14 @@ package why
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 // Bounds of one run.
@@ -122,12 +121,7 @@ func (o *Object) size() int { return len(o.Group) + len(o.Resource) + len(o.Name
 
 // tidy truncates a text and makes it safe to print on a terminal.
 func tidy(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) { // includes characters that reverse the text direction
-			return ' '
-		}
-		return r // Map replaces invalid UTF-8 by U+FFFD
-	}, text)
+	text = printable.Line(text)
 	if len(text) <= maxText {
 		return text
 	}

@@ -156,8 +156,8 @@ func TestControlCharactersAreRemoved(t *testing.T) {
 	if err := printReport(terminal.New(&out), got); err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "a ]0;title  b") < 8 {
-		t.Errorf("got output %q, want spaces in place of the control characters", out.String())
+	if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), `a\x1b]0;title\a\u202eb`) < 8 {
+		t.Errorf("got output %q, want the control characters escaped", out.String())
 	}
 	for _, text := range []string{`{"loops":[{"controllers":["c"],"objects":[]}]}`,
 		`{"loops":[{"objects":[{"name":"a"}]}]}`, `[]`} {
