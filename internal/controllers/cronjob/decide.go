@@ -123,10 +123,10 @@ func (d *decision) trim(limit *int32, end batchv1.JobConditionType) {
 			ended = append(ended, j)
 		}
 	}
-	if limit == nil || len(ended) <= int(*limit) {
+	if limit == nil {
 		return
 	}
-	for _, j := range ended[:len(ended)-int(*limit)] {
+	for _, j := range ended[:max(0, len(ended)-max(0, int(*limit)))] {
 		d.delete(j, false)
 	}
 }
@@ -240,7 +240,7 @@ func (d *decision) run() {
 	if !at.IsZero() {
 		d.createJob(at, missed)
 	}
-	d.requeue = max(untilNext(d.next, schedule, d.Now), justAfter)
+	d.requeue = untilNext(d.next, schedule, d.Now)
 }
 
 // since returns the time after which missed runs are made up for. Runs that a new schedule would have had in
@@ -249,7 +249,7 @@ func (d *decision) since() time.Time {
 	since := later(lastScheduled(d.next), d.Since)
 	if seconds := d.spec.StartingDeadlineSeconds; seconds != nil {
 		const maxSeconds = math.MaxInt64 / int64(time.Second)
-		since = later(since, d.Now.Add(-time.Duration(min(*seconds, maxSeconds))*time.Second))
+		since = later(since, d.Now.Add(-time.Duration(min(max(*seconds, 0), maxSeconds))*time.Second))
 	}
 	return since
 }

@@ -26,7 +26,11 @@ func parse(c *batchv1.CronJob) (schedule cron.Schedule, err error) {
 	if c.Spec.TimeZone != nil && !hasZone(text) {
 		text = "TZ=" + *c.Spec.TimeZone + " " + text
 	}
-	return cron.ParseStandard(text)
+	schedule, err = cron.ParseStandard(text)
+	if spec, ok := schedule.(*cron.SpecSchedule); ok {
+		return calendar{spec}, err
+	}
+	return schedule, err
 }
 
 // hasZone reports whether a schedule contains a time zone, as old ones may.
@@ -38,35 +42,66 @@ const manyMissed = 100
 // errNever is the error for a schedule such as February 31. Its text is that of Kubernetes.
 var errNever = errors.New("time difference between two schedules is less than 1 second")
 
-// due returns the last scheduled time after since and not after now, zero if there is none. missed is about
-// the number of scheduled times in between, if there was more than one. The cost does not depend on missed
-// for schedules with equal intervals.
+// due returns the last scheduled time after since and not after now, zero if there is none. missed is about the number
+// of scheduled times in between, if there was more than one. As in Kubernetes, the interval between the first two
+// estimates it, and a time that lies more than one such interval before the estimated last one is not found.
+//
+// Whatever the times are, the number of steps is bounded: since may come from a status that a client has written. A
+// time.Duration cannot hold the difference between two times of a status, so due counts in seconds.
 func due(schedule cron.Schedule, since, now time.Time) (last time.Time, missed int64, err error) {
 	first := schedule.Next(since)
+	if first.IsZero() {
+		return time.Time{}, 0, errNever
+	}
 	second := schedule.Next(first)
 	switch {
 	case now.Before(first):
 		return time.Time{}, 0, nil
-	case now.Before(second):
+	case second.IsZero() || now.Before(second):
 		return first, 0, nil
 	}
-	interval := int64(second.Sub(first).Round(time.Second) / time.Second)
+	interval := second.Unix() - first.Unix()
 	if interval < 1 {
 		return time.Time{}, 0, errNever
 	}
-	missed = int64(now.Sub(first)/time.Second)/interval + 1
-	// Start two intervals early, so that the search does not overshoot if intervals differ.
-	from := first.Add(time.Duration((missed-2)*interval) * time.Second)
-	for t := schedule.Next(from); !t.After(now); t = schedule.Next(t) {
-		last = t
+	missed = (now.Unix()-first.Unix())/interval + 1
+	after := func(intervals int64) time.Time {
+		return time.Unix(first.Unix()+intervals*interval, 0).In(first.Location())
 	}
-	return last, missed, nil
+	if _, equal := schedule.(cron.ConstantDelaySchedule); equal {
+		return after(missed - 1), missed, nil
+	}
+	// Start two intervals early, so that the search does not overshoot if intervals differ.
+	return lastUntil(schedule, after(missed-2), now), missed, nil
 }
 
-// justAfter delays reconciles past the scheduled time, to allow for clock differences.
-const justAfter = 100 * time.Millisecond
+// lastUntil returns the last scheduled time after from and not after now, zero if there is none. It halves the range
+// with each step. The times of the schedule must not depend on where a search for them starts.
+func lastUntil(schedule cron.Schedule, from, now time.Time) time.Time {
+	last := schedule.Next(from)
+	if last.IsZero() || last.After(now) {
+		return time.Time{}
+	}
+	for none := now.Unix(); none-last.Unix() > 1; { // no scheduled time is after none
+		middle := last.Unix() + (none-last.Unix())/2
+		if next := schedule.Next(time.Unix(middle, 0).In(now.Location())); next.IsZero() || next.After(now) {
+			none = middle
+		} else {
+			last = next
+		}
+	}
+	return last
+}
 
-// untilNext returns the time until the next run.
+const (
+	// justAfter delays reconciles past the scheduled time, to allow for clock differences.
+	justAfter = 100 * time.Millisecond
+	// checkAgain is how long to wait if a schedule has no time in the years that are searched. February 29 is the only
+	// date that is so rare.
+	checkAgain = 24 * time.Hour
+)
+
+// untilNext returns the time until the next run, at least justAfter.
 func untilNext(c *batchv1.CronJob, schedule cron.Schedule, now time.Time) time.Duration {
 	since := lastScheduled(c)
 	last, missed, err := due(schedule, since, now)
@@ -76,7 +111,11 @@ func untilNext(c *batchv1.CronJob, schedule cron.Schedule, now time.Time) time.D
 	case last.IsZero():
 		last = since
 	}
-	return schedule.Next(last).Add(justAfter).Sub(now)
+	next := schedule.Next(last)
+	if next.IsZero() {
+		return checkAgain
+	}
+	return max(next.Add(justAfter).Sub(now), justAfter)
 }
 
 // lastScheduled returns the scheduled time of the last run, or the creation time if there was none.
