@@ -20,7 +20,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -35,6 +34,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/fork"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/kubectl"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/newproject"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/up"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/version"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/why"
@@ -63,7 +63,7 @@ func run(started time.Time, args []string) int {
 	if errors.Is(err, cli.ErrFound) { // the command has printed the findings
 		return cli.ExitFound
 	}
-	fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
+	terminal.PrintError(os.Stderr, err)
 	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return cli.ExitUsage

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/standin"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 )
 
 const assetsHelp = `Creates a folder with the programs kube-apiserver, etcd and kubectl for tests that use
@@ -103,7 +104,7 @@ func RunStandIn(run func(context.Context, []string, io.Writer, io.Writer) error,
 		return err
 	})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, terminal.Paragraph(err))
 		return cli.ExitFailure
 	}
 	return cli.ExitOK

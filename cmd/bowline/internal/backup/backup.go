@@ -140,7 +140,7 @@ func (f *backupFlags) copy(ctx context.Context, to *terminal.Screen, w io.Writer
 		}
 		return fmt.Errorf("no backup was created: %w", err)
 	}
-	to.Println(fmt.Sprintf("Backed up %d objects of the plane %s at revision %d to %s: %s in %s.",
+	to.Println(terminal.Sprintf("Backed up %d objects of the plane %s at revision %d to %s: %s in %s.",
 		head.Objects, head.Plane, head.Revision, path, terminal.FormatSize(out.bytes),
 		terminal.RoundDuration(time.Since(start))))
 	return nil

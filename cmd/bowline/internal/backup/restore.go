@@ -97,7 +97,7 @@ func (f *restoreFlags) run(ctx context.Context, to *terminal.Screen, path string
 	if err := restoring.restoreInto(folder, revision); err != nil {
 		return fmt.Errorf("%s was not restored, and %s has no store: %w", path, folder, err)
 	}
-	to.Println(fmt.Sprintf("Restored %d objects of the plane %s into %s: revisions begin at %d. It took %s.",
+	to.Println(terminal.Sprintf("Restored %d objects of the plane %s into %s: revisions begin at %d. It took %s.",
 		restoring.progress.Done, r.Head().Plane, folder, revision, terminal.RoundDuration(time.Since(start))))
 	return nil
 }
@@ -153,7 +153,7 @@ func (r *restorer) checkDamaged() error {
 			return fmt.Errorf("%s and %d more were damaged before the backup and are not in it: restore without them "+
 				"with --accept-damage", key, len(r.from.Head().Damaged)-1)
 		}
-		r.to.Println("not restored: " + string(key) + ": it was damaged before the backup")
+		r.to.Println(terminal.Sprintf("not restored: %s: it was damaged before the backup", key))
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (r *restorer) objects() iter.Seq2[*object.Object, error] {
 			case r.ctx.Err() != nil:
 				err = r.ctx.Err()
 			case r.accept && isDamage(err):
-				r.to.Println("not restored: " + err.Error())
+				r.to.Println(terminal.Sprintf("not restored: %s", err))
 				continue
 			case isDamage(err):
 				err = fmt.Errorf("%w; run bowline verify to list all damage; use --accept-damage to restore the rest",

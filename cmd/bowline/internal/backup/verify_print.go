@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/store/backup"
 )
@@ -53,10 +53,9 @@ func (v *verification) print(to io.Writer, output string) error {
 		return cli.PrintJSON(to, v)
 	}
 	if len(v.Findings) > 0 {
-		table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "PROBLEM\tOBJECT\tMESSAGE")
+		table := terminal.NewTable(to, 2, "PROBLEM", "OBJECT", "MESSAGE")
 		for _, f := range v.Findings {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", f.Problem, f.object(), strings.ReplaceAll(f.Message, "\n", " "))
+			table.Row(f.Problem, f.object(), f.Message)
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -67,8 +66,8 @@ func (v *verification) print(to io.Writer, output string) error {
 }
 
 // summary returns the last line of the text output.
-func (v *verification) summary() string {
-	prefix := fmt.Sprintf("Checked %d objects of the plane %s at revision %d: ",
+func (v *verification) summary() terminal.Text {
+	prefix := terminal.Sprintf("Checked %d objects of the plane %s at revision %d: ",
 		v.Head.Objects, v.Head.Plane, v.Head.Revision)
 	if len(v.Findings) == 0 {
 		return prefix + "no problems."
@@ -84,5 +83,5 @@ func (v *verification) summary() string {
 	for i, problem := range order {
 		parts[i] = fmt.Sprintf("%d %s", counts[problem], problem)
 	}
-	return prefix + strings.Join(parts, ", ") + "."
+	return prefix + terminal.Sprintf("%s.", strings.Join(parts, ", "))
 }

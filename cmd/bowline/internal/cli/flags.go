@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 // Outputs are the output formats of commands.
@@ -43,9 +46,19 @@ func CompleteFlag(cmd *cobra.Command, flag string, values []string) {
 	}
 }
 
-// PrintJSON prints a value as indented JSON.
-func PrintJSON(to io.Writer, value any) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+// PrintJSON prints a value as indented JSON, with all characters escaped that must not reach a terminal.
+func PrintJSON(to io.Writer, value any) error { return printJSON(to, value, "  ") }
+
+// PrintJSONLine does the same as PrintJSON, but on one line.
+func PrintJSONLine(to io.Writer, value any) error { return printJSON(to, value, "") }
+
+func printJSON(to io.Writer, value any, indent string) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := to.Write(printable.JSON(text.Bytes()))
+	return err
 }

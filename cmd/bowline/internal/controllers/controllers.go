@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
@@ -198,8 +198,7 @@ func addFailures(report *why.Report, of func(name string) *controllerState) (fai
 
 // printControllers prints a table of the controllers, followed by the hot loops.
 func printControllers(to io.Writer, all []*controllerState, now time.Time) error {
-	w := tabwriter.NewWriter(to, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tQUEUE\tRECONCILES\tFAILED\tLAST ERROR")
+	table := terminal.NewTable(to, 3, "NAME", "STATE", "QUEUE", "RECONCILES", "FAILED", "LAST ERROR")
 	for _, c := range all {
 		queue, reconciles, failed := fmt.Sprint(c.Queue), fmt.Sprint(c.Reconciles), fmt.Sprint(c.Failed)
 		if c.Workers == 0 {
@@ -209,9 +208,9 @@ func printControllers(to io.Writer, all []*controllerState, now time.Time) error
 		if e := c.LastError; e != nil {
 			lastError = fmt.Sprintf("%s ago, %s: %s", duration.HumanDuration(now.Sub(e.Time)), e.Object, e.Error)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, queue, reconciles, failed, lastError)
+		table.Row(c.Name, c.State, queue, reconciles, failed, lastError)
 	}
-	if err := w.Flush(); err != nil {
+	if err := table.Flush(); err != nil {
 		return err
 	}
 	printed := map[string]bool{}
@@ -221,7 +220,7 @@ func printControllers(to io.Writer, all []*controllerState, now time.Time) error
 				continue
 			}
 			printed[loop] = true
-			if _, err := fmt.Fprintf(to, "HOT LOOP  %s\n", loop); err != nil {
+			if _, err := fmt.Fprintln(to, terminal.Sprintf("HOT LOOP  %s", loop)); err != nil {
 				return err
 			}
 		}

@@ -6,12 +6,12 @@
 package difference
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
@@ -30,8 +30,8 @@ const (
 type Change struct {
 	Key  object.Key
 	What string // Added, Removed or Changed
-	// Before and After hold the decoded JSON of the object, without the ignored metadata. They are nil if the
-	// object is absent.
+	// Before and After hold the decoded JSON of the object, without the ignored metadata; integers are int64.
+	// They are nil if the object is absent.
 	Before, After map[string]any
 }
 

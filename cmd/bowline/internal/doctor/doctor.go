@@ -146,15 +146,16 @@ func printFindings(to terminal.Terminal, found []finding) error {
 		if i > 0 {
 			fmt.Fprintln(to)
 		}
-		fmt.Fprintf(to, "%s %s\n", to.Color(terminal.Bold, one.Blocker), one.Problem)
+		fmt.Fprintln(to, terminal.Sprintf("%s %s",
+			to.Color(terminal.Bold, terminal.Sprintf("%s", one.Blocker)), one.Problem))
 		for n, waiting := range one.Waiting {
 			if n == maxShown {
-				fmt.Fprintf(to, "  waits: and %d more\n", len(one.Waiting)-maxShown)
+				fmt.Fprintln(to, terminal.Sprintf("  waits: and %d more", len(one.Waiting)-maxShown))
 				break
 			}
-			fmt.Fprintf(to, "  waits: %s\n", waiting)
+			fmt.Fprintln(to, terminal.Sprintf("  waits: %s", waiting))
 		}
-		if _, err := fmt.Fprintf(to, "  help:  %s\n", one.Help); err != nil {
+		if _, err := fmt.Fprintln(to, terminal.Sprintf("  help:  %s", one.Help)); err != nil {
 			return err
 		}
 	}

@@ -2,16 +2,18 @@ package fork
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pmezard/go-difflib/difflib"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/difference"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 func (f *diffFlags) print(to io.Writer, changes []difference.Change) error {
@@ -56,16 +58,14 @@ const maxFields = 3
 
 func printChanges(to io.Writer, changes []difference.Change) error {
 	counts := map[string]int{}
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CHANGE\tRESOURCE\tNAMESPACE\tNAME\tFIELDS")
+	table := terminal.NewTable(to, 2, "CHANGE", "RESOURCE", "NAMESPACE", "NAME", "FIELDS")
 	for _, c := range changes {
 		counts[c.What]++
 		var fields []difference.Field
 		if c.What == difference.Changed {
 			fields = difference.Fields(c.Before, c.After)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.What, c.Key.GroupResource(), c.Key.Namespace(), c.Key.Name(),
-			summarizeFields(fields))
+		table.Row(c.What, c.Key.GroupResource(), c.Key.Namespace(), c.Key.Name(), summarizeFields(fields))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -118,19 +118,31 @@ func printPatches(to io.Writer, changes []difference.Change) error {
 		if ns := c.Key.Namespace(); ns != "" {
 			name += " in " + ns
 		}
+		name = printable.Line(name)
 		patch := difflib.UnifiedDiff{A: before, B: after, FromFile: "a/" + name, ToFile: "b/" + name, Context: 3}
-		if err := difflib.WriteUnifiedDiff(to, patch); err != nil {
+		text, err := difflib.GetUnifiedDiffString(patch)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(to, printable.Lines(text)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// yamlLines returns the lines of an object in YAML, or nil if the object is absent.
+// yamlLines returns the lines of an object in YAML, or nil if the object is absent. Unlike sigs.k8s.io/yaml, it
+// does not read JSON as YAML in between, which fails for long keys and some control characters.
 func yamlLines(content map[string]any) ([]string, error) {
 	if content == nil {
 		return nil, nil
 	}
-	text, err := yaml.Marshal(content)
-	return difflib.SplitLines(strings.TrimSuffix(string(text), "\n")), err
+	var text strings.Builder
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := errors.Join(encoder.Encode(content), encoder.Close()); err != nil {
+		return nil, err
+	}
+	return difflib.SplitLines(strings.TrimSuffix(text.String(), "\n")), nil
 }

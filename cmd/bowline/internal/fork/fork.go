@@ -4,7 +4,6 @@ package fork
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -215,7 +214,7 @@ func (f *forkRun) start(ctx context.Context, r *backup.Reader, home *serve.Home)
 			return nil, errors.Join(fmt.Errorf("no fork was created: %w; fork without it with --accept-damage", damage),
 				plane.Close())
 		}
-		f.screen.Println("not forked: " + damage.Error())
+		f.screen.Println(terminal.Sprintf("not forked: %s", damage))
 	}
 	return plane, nil
 }
@@ -223,12 +222,12 @@ func (f *forkRun) start(ctx context.Context, r *backup.Reader, home *serve.Home)
 // announce prints how to reach the fork, as text or JSON.
 func (f *forkRun) announce(fork forkInfo, after time.Duration) error {
 	if f.flags.output == "json" {
-		return json.NewEncoder(f.out).Encode(fork)
+		return cli.PrintJSONLine(f.out, fork)
 	}
 	to := f.screen
-	to.Println(to.Out.Color(terminal.Bold, "A fork serves the Kubernetes API at "+fork.Server) +
-		fmt.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
-	to.Println(fmt.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Its changes do not "+
+	to.Println(to.Out.Color(terminal.Bold, terminal.Sprintf("A fork serves the Kubernetes API at %s", fork.Server)) +
+		terminal.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
+	to.Println(terminal.Sprintf("It has the %d objects of the plane %s at revision %d, in memory. Its changes do not "+
 		"affect that plane.",
 		fork.Objects, fork.Plane, fork.Revision))
 	to.Println("")

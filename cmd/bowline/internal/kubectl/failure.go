@@ -14,6 +14,8 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 // failureReporter adds hints to kubectl's error messages.
@@ -30,17 +32,17 @@ func (f *failureReporter) exit(message string, code int) {
 	unread := strings.Contains(message, genericclioptions.ErrEmptyConfig.Error())
 	// kubectl's advice on kubeconfigs is misleading if the user has not named one.
 	if message != "" && !(f.missing != "" && unread && !f.namesKubeconfig()) {
-		fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
+		fmt.Fprintln(os.Stderr, printable.Lines(strings.TrimSuffix(message, "\n")))
 	}
 	if strings.Contains(message, "certificate signed by unknown authority") && f.isOtherServer() {
 		fmt.Fprintln(os.Stderr, f.otherServerMessage())
 	}
 	if f.missing != "" && (unread || strings.Contains(message, "connection to the server")) {
-		fmt.Fprintf(os.Stderr, "No bowline server runs in %s: start one with bowline up, "+
-			"or name another kubeconfig with --kubeconfig or KUBECONFIG.\n", f.missing)
+		fmt.Fprintln(os.Stderr, terminal.Sprintf("No bowline server runs in %s: start one with bowline up, "+
+			"or name another kubeconfig with --kubeconfig or KUBECONFIG.", f.missing))
 	}
 	if f.lookErr != nil {
-		fmt.Fprintf(os.Stderr, "%v\n", f.lookErr)
+		fmt.Fprintln(os.Stderr, terminal.Paragraph(f.lookErr))
 	}
 	os.Exit(code)
 }
@@ -73,7 +75,7 @@ func (f *failureReporter) isOtherServer() bool {
 
 // otherServerMessage explains that the kubeconfig belongs to another server. This happens when one server
 // replaces another on the same port.
-func (f *failureReporter) otherServerMessage() string {
+func (f *failureReporter) otherServerMessage() terminal.Text {
 	server, kubeconfig := "there", "the kubeconfig"
 	if config, err := f.access.ToRESTConfig(); err == nil {
 		server = "at " + config.Host
@@ -84,7 +86,7 @@ func (f *failureReporter) otherServerMessage() string {
 	} else if all := files.GetLoadingPrecedence(); len(all) == 1 {
 		kubeconfig = all[0]
 	}
-	return fmt.Sprintf("The server %s is not the one that %s was written for: "+
+	return terminal.Sprintf("The server %s is not the one that %s was written for: "+
 		"its certificate was issued by another authority. "+
 		"Start the other server, or name this server's kubeconfig with --kubeconfig or KUBECONFIG.", server, kubeconfig)
 }

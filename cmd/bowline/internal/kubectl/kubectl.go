@@ -2,7 +2,6 @@
 package kubectl
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 )
 
 // Command returns the bowline kubectl command.
@@ -65,7 +65,7 @@ func Run(args []string) {
 	useLocalServer(&failures)
 	cmdutil.BehaviorOnFatal(failures.exit)
 	if err := setVersion(); err != nil {
-		fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
+		terminal.PrintError(os.Stderr, err)
 	}
 
 	if err := kubecli.RunNoErrOutput(cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
@@ -83,7 +83,7 @@ func useLocalServer(failures *failureReporter) {
 	}
 	folder, err := state.Default()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
+		terminal.PrintError(os.Stderr, err)
 		os.Exit(cli.ExitFailure)
 	}
 	path := folder.Kubeconfig()

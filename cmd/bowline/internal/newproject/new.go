@@ -3,7 +3,6 @@ package newproject
 
 import (
 	"context"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -161,13 +160,13 @@ func workspace(ctx context.Context, folder string) string {
 func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete error, workspace string) {
 	project := f.project
 	to.Println(to.Out.Color(terminal.Bold,
-		fmt.Sprintf("Created %s: a controller for %s.%s in the Go module %s.",
+		terminal.Sprintf("Created %s: a controller for %s.%s in the Go module %s.",
 			f.folder, project.Plural, project.Group, project.Module)))
 	if project.Bowline.Folder == "" {
-		to.Println("It is built with Bowline " + project.Bowline.Version + ".")
+		to.Println(terminal.Sprintf("It is built with Bowline %s.", project.Bowline.Version))
 	} else {
-		to.Println("It is built with the checkout of Bowline in " + project.Bowline.Folder +
-			": see replace in its go.mod.")
+		to.Println(terminal.Sprintf("It is built with the checkout of Bowline in %s: see replace in its go.mod.",
+			project.Bowline.Folder))
 	}
 	to.Println("")
 	if _, err := exec.LookPath("go"); err != nil {
@@ -175,12 +174,12 @@ func (f *newControllerFlags) printNextSteps(to *terminal.Screen, incomplete erro
 	}
 	to.Println("    cd " + terminal.ShellQuote(f.folder))
 	if workspace != "" {
-		to.Println("    go work use .          # because this folder is in the workspace of " + workspace)
+		to.Println(terminal.Sprintf("    go work use .          # because this folder is in the workspace of %s",
+			workspace))
 	}
 	switch {
 	case incomplete != nil:
-		to.Println("    go mod tidy            # go.sum is incomplete: " + strings.ReplaceAll(incomplete.Error(),
-			"\n", " "))
+		to.Println(terminal.Sprintf("    go mod tidy            # go.sum is incomplete: %s", incomplete))
 	case project.Bowline.Other:
 		to.Println("    go mod tidy            # because that Bowline may need other libraries")
 	}

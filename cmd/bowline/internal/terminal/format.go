@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 // RoundDuration rounds a duration to about three digits.
@@ -47,9 +49,29 @@ func FormatSize(n int) string {
 }
 
 // ShellQuote quotes a path for a shell if necessary.
-func ShellQuote(path string) string {
-	if strings.ContainsAny(path, " '\"$&|;<>()*?[]#~`\\!\t\n") {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+func ShellQuote(path string) Text {
+	if !printable.Is(path) {
+		return ansiQuote(path)
 	}
-	return path
+	if strings.ContainsAny(path, " '\"$&|;<>()*?[]#~`\\!\t\n") {
+		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return Text(path)
+}
+
+// ansiQuote quotes a path for a shell with the escape sequences of $'...'.
+func ansiQuote(path string) Text {
+	var quoted strings.Builder
+	for _, b := range []byte(path) {
+		switch {
+		case b == '\'' || b == '\\':
+			quoted.WriteByte('\\')
+			quoted.WriteByte(b)
+		case b < ' ' || b > '~':
+			fmt.Fprintf(&quoted, `\%03o`, b)
+		default:
+			quoted.WriteByte(b)
+		}
+	}
+	return Text("$'" + quoted.String() + "'")
 }

@@ -3,8 +3,11 @@ package terminal
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"sync"
+
+	"github.com/bowline-dev/bowline/internal/printable"
 )
 
 // NewLogger returns a logger that writes to the screen's standard error: JSON if format is "json", colored
@@ -14,13 +17,24 @@ func NewLogger(to *Screen, format string, level slog.Level) *slog.Logger {
 	var handler slog.Handler
 	switch {
 	case format == "json":
-		handler = slog.NewJSONHandler(to, options)
+		handler = slog.NewJSONHandler(jsonLines{to}, options)
 	case to.Err.IsTerminal():
 		handler = newColorHandler(to, options.Level)
 	default:
 		handler = slog.NewTextHandler(to, options)
 	}
 	return slog.New(handler)
+}
+
+// jsonLines escapes the characters of JSON that are not printable.
+type jsonLines struct{ to io.Writer }
+
+// Write implements io.Writer. The data must consist of whole lines.
+func (j jsonLines) Write(lines []byte) (int, error) {
+	if _, err := j.to.Write(printable.JSON(lines)); err != nil {
+		return 0, err
+	}
+	return len(lines), nil
 }
 
 // colorHandler is a slog.Handler for terminals. A line consists of the time of day, the colored message, and
@@ -64,9 +78,9 @@ func (l *colorHandler) Handle(ctx context.Context, r slog.Record) error {
 	if err := l.attributes.Handle(ctx, r); err != nil {
 		return err
 	}
-	text := r.Time.Format("15:04:05 ") + l.to.Err.Color(colorOf(r.Level), r.Message)
-	if attributes := string(bytes.TrimSpace(l.buffer.Bytes())); attributes != "" {
-		text += "  " + l.to.Err.Color(Faint, attributes)
+	text := Sprintf("%s %s", r.Time.Format("15:04:05"), l.to.Err.Color(colorOf(r.Level), Sprintf("%s", r.Message)))
+	if attributes := bytes.TrimSpace(l.buffer.Bytes()); len(attributes) > 0 {
+		text += "  " + l.to.Err.Color(Faint, Sprintf("%s", attributes))
 	}
 	_, err := l.to.Write([]byte(text + "\n"))
 	return err

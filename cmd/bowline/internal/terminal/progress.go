@@ -1,9 +1,6 @@
 package terminal
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // progressInterval is the minimum time between two updates of the status line.
 const progressInterval = 100 * time.Millisecond
@@ -33,5 +30,5 @@ func (p *Progress) Step() {
 	if p.total > 0 {
 		percent = 100 * p.Done / p.total
 	}
-	p.to.SetStatus(fmt.Sprintf("%s: %d of %d objects (%d %%)", p.what, p.Done, p.total, percent))
+	p.to.SetStatus(Sprintf("%s: %d of %d objects (%d %%)", p.what, p.Done, p.total, percent))
 }

@@ -29,8 +29,8 @@ type Screen struct {
 	Out, Err Terminal
 
 	mu     sync.Mutex
-	status string // the current status line; empty if there is none
-	ended  bool   // EndStatus was called
+	status Text // the current status line; empty if there is none
+	ended  bool // EndStatus was called
 }
 
 // Terminal is a writer that may be a terminal. Width returns the number of columns; it is nil if the writer
@@ -77,15 +77,15 @@ func ScreenOfWidth(to io.Writer, width int) *Screen {
 func (t Terminal) IsTerminal() bool { return t.Width != nil }
 
 // Color returns the text in a color if the writer is a terminal, and unchanged otherwise.
-func (t Terminal) Color(colour, text string) string {
+func (t Terminal) Color(colour string, text Text) Text {
 	if !t.IsTerminal() || colour == "" || text == "" {
 		return text
 	}
-	return colour + text + Reset
+	return Text(colour) + text + Reset
 }
 
 // Println prints a permanent line.
-func (s *Screen) Println(text string) {
+func (s *Screen) Println(text Text) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearStatus()
@@ -94,7 +94,7 @@ func (s *Screen) Println(text string) {
 
 // SetStatus replaces the status line. On a terminal, it truncates the text to the width, because a wrapped
 // line cannot be erased. Otherwise it prints a permanent line.
-func (s *Screen) SetStatus(text string) {
+func (s *Screen) SetStatus(text Text) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -126,7 +126,7 @@ func (s *Screen) Write(log []byte) (int, error) {
 }
 
 // drawStatus draws the status line. The caller holds the lock.
-func (s *Screen) drawStatus(text string) {
+func (s *Screen) drawStatus(text Text) {
 	if text != "" {
 		fmt.Fprint(s.Out, ClearLine, text)
 	}
@@ -142,10 +142,10 @@ func (s *Screen) clearStatus() {
 }
 
 // truncate shortens a text to width characters.
-func truncate(text string, width int) string {
+func truncate(text Text, width int) Text {
 	runes := []rune(text)
 	if len(runes) <= width {
 		return text
 	}
-	return string(runes[:max(width-1, 0)]) + "…"
+	return Text(runes[:max(width-1, 0)]) + "…"
 }

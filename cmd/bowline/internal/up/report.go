@@ -38,9 +38,9 @@ func (r *report) statusInterval() time.Duration {
 
 // serving prints the URL of the server, a description of the storage, and how to set KUBECONFIG.
 func (r *report) serving(url, kubeconfig, stored string, after time.Duration) {
-	r.Println(r.Out.Color(terminal.Bold, "Bowline serves the Kubernetes API at "+url) + fmt.Sprintf(" (ready in %s)",
-		terminal.RoundDuration(after)))
-	r.Println(stored)
+	r.Println(r.Out.Color(terminal.Bold, terminal.Sprintf("Bowline serves the Kubernetes API at %s", url)) +
+		terminal.Sprintf(" (ready in %s)", terminal.RoundDuration(after)))
+	r.Println(terminal.Sprintf("%s", stored))
 	r.Println("")
 	r.Println("    export KUBECONFIG=" + terminal.ShellQuote(kubeconfig))
 	r.Println("")
@@ -50,10 +50,10 @@ func (r *report) begin(objects int) { r.start, r.declared = time.Now(), objects 
 
 // end prints a summary of the declared objects.
 func (r *report) end() {
-	summary := fmt.Sprintf("%d of %d declared objects ready after %s", r.ready, r.declared,
+	summary := terminal.Sprintf("%d of %d declared objects ready after %s", r.ready, r.declared,
 		terminal.RoundDuration(time.Since(r.start)))
 	if r.failures > 0 {
-		summary += fmt.Sprintf(", %d failed", r.failures)
+		summary += terminal.Sprintf(", %d failed", r.failures)
 	}
 	r.Println(r.Out.Color(terminal.Bold, summary))
 }
@@ -64,12 +64,12 @@ func (r *report) stopping() { r.Println("Stopped.") }
 // line.
 func (r *report) failed(err error) {
 	r.failures++
-	r.Println(r.mark("✗", terminal.Red, "failed:") + " " + err.Error())
+	r.Println(r.mark("✗", terminal.Red, "failed:") + " " + terminal.Paragraph(err))
 }
 
 // warning prints a warning that the server returned for an accepted document.
 func (r *report) warning(about manifest.Source, text string) {
-	r.Println(fmt.Sprintf("%s %s: %s", r.mark("!", terminal.Yellow, "warning:"), about, text))
+	r.Println(terminal.Sprintf("%s %s: %s", r.mark("!", terminal.Yellow, "warning:"), about, text))
 }
 
 // Ready implements declare.Reporter.
@@ -90,9 +90,9 @@ func (r *report) Deleted(a declare.Applied) {
 
 // printObject prints one line about an object: its state, the elapsed time, its name, and the source of its
 // declaration. On a terminal the source is omitted if the line would be too wide.
-func (r *report) printObject(a declare.Applied, sign, colour, what, more string) {
-	text := fmt.Sprintf("%-13s %7s  %s%s", what, terminal.RoundDuration(time.Since(r.start)), a.Name(), more)
-	source := "  " + a.Source.String()
+func (r *report) printObject(a declare.Applied, sign terminal.Text, colour, what, more string) {
+	text := terminal.Sprintf("%-13s %7s  %s%s", what, terminal.RoundDuration(time.Since(r.start)), a.Name(), more)
+	source := terminal.Sprintf("  %s", a.Source)
 	if !r.Out.IsTerminal() {
 		r.Println(text + source)
 		return
@@ -113,11 +113,11 @@ func (r *report) StillWaiting(waiting []declare.Applied) {
 	if extra := len(names) - maxNames; extra > 0 {
 		names = append(names[:maxNames], fmt.Sprintf("and %d more", extra))
 	}
-	r.SetStatus(fmt.Sprintf("waiting for %s (%s)", strings.Join(names, ", "), time.Since(r.start).Round(time.Second)))
+	r.SetStatus(terminal.Sprintf("waiting for %s (%s)", strings.Join(names, ", "), time.Since(r.start).Round(time.Second)))
 }
 
 // mark returns the prefix of a line: a colored sign on a terminal, a word otherwise.
-func (r *report) mark(sign, colour, word string) string {
+func (r *report) mark(sign terminal.Text, colour string, word terminal.Text) terminal.Text {
 	if !r.Out.IsTerminal() {
 		return word
 	}

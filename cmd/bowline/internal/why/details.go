@@ -1,7 +1,6 @@
 package why
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
@@ -9,39 +8,47 @@ import (
 )
 
 // details returns the lines below the first line of a run. Each group of lines starts with a label.
-func (t *tree) details(run *why.Run) []string {
-	var lines []string
-	add := func(word string, texts ...string) {
+func (t *tree) details(run *why.Run) []terminal.Text {
+	var lines []terminal.Text
+	add := func(word terminal.Text, texts ...terminal.Text) {
 		for k, text := range texts {
 			if k > 0 {
 				word = ""
 			}
-			text = strings.ReplaceAll(text, "\n", " ")
-			lines = append(lines, t.to.Color(terminal.Faint, fmt.Sprintf("%-9s", word))+" "+text)
+			lines = append(lines, t.to.Color(terminal.Faint, terminal.Sprintf("%-9s", word))+" "+text)
 		}
 	}
-	var causes, done []string
+	var causes []terminal.Text
 	for k := range run.Causes {
-		causes = append(causes, t.cause(&run.Causes[k]))
+		causes = append(causes, terminal.Sprintf("%s", t.cause(&run.Causes[k])))
 	}
 	if run.MoreCauses > 0 {
-		causes = append(causes, fmt.Sprintf("and %d more", run.MoreCauses))
+		causes = append(causes, terminal.Sprintf("and %d more", run.MoreCauses))
 	}
-	done = append(done, run.Acts...)
+	done := textsOf(run.Acts)
 	for k := range run.Writes {
 		done = append(done, t.write(&run.Writes[k]))
 	}
 	if run.MoreWrites > 0 {
-		done = append(done, fmt.Sprintf("and %d more writes", run.MoreWrites))
+		done = append(done, terminal.Sprintf("and %d more writes", run.MoreWrites))
 	}
 	add("because", causes...)
-	add("compared", run.Notes...)
+	add("compared", textsOf(run.Notes)...)
 	add("did", done...)
 	if run.Err != "" {
-		add("failed", run.Err)
+		add("failed", terminal.Sprintf("%s", run.Err))
 	}
 	if run.RequeueAfter > 0 {
-		add("next", "again in "+terminal.FormatDuration(run.RequeueAfter))
+		add("next", terminal.Sprintf("again in %s", terminal.FormatDuration(run.RequeueAfter)))
+	}
+	return lines
+}
+
+// textsOf returns texts of a report as lines.
+func textsOf(texts []string) []terminal.Text {
+	lines := make([]terminal.Text, len(texts))
+	for k, text := range texts {
+		lines[k] = terminal.Sprintf("%s", text)
 	}
 	return lines
 }
@@ -65,7 +72,7 @@ func (t *tree) cause(c *why.Cause) string {
 var pastTense = map[string]string{"create": "created", "update": "updated", "patch": "patched", "apply": "applied",
 	"delete": "deleted", "deletecollection": "deleted all"}
 
-func (t *tree) write(w *why.Write) string {
+func (t *tree) write(w *why.Write) terminal.Text {
 	object := t.name(w.Object)
 	if w.Object.Name == "" {
 		object = strings.TrimSuffix(w.Object.String(), "/") // a collection
@@ -77,18 +84,19 @@ func (t *tree) write(w *why.Write) string {
 		object = "the " + w.Subresource + " of " + object
 	}
 	if w.Err != "" {
-		return t.to.Color(terminal.Red, fmt.Sprintf("could not %s %s", w.Verb, object)) + ": " + w.Err
+		return terminal.Sprintf("%s: %s", t.to.Color(terminal.Red, terminal.Sprintf("could not %s %s", w.Verb, object)),
+			w.Err)
 	}
 	done := pastTense[w.Verb]
 	if done == "" {
 		done = w.Verb
 	}
-	text := done + " " + object
+	text := terminal.Sprintf("%s %s", done, object)
 	switch {
 	case w.Unchanged:
 		text += t.to.Color(terminal.Yellow, ", which changed nothing")
 	case w.Revision != 0 && !w.Deleting: // the revision of a deletion is that of the last state
-		text += fmt.Sprintf(" (revision %d)", w.Revision)
+		text += terminal.Sprintf(" (revision %d)", w.Revision)
 	}
 	return text
 }

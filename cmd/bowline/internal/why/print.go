@@ -28,7 +28,7 @@ type tree struct {
 func printReport(to terminal.Terminal, report *why.Report) error {
 	t := &tree{to: to, report: report, byID: map[string]*why.Run{}, children: map[string][]*why.Run{}}
 	if report.Object != (why.Object{}) {
-		t.line("", to.Color(terminal.Bold, report.Object.String()))
+		t.line("", to.Color(terminal.Bold, terminal.Sprintf("%s", report.Object)))
 	}
 	for _, l := range report.Loops {
 		t.loop(l)
@@ -64,16 +64,16 @@ func (t *tree) build() (roots []*why.Run) {
 	return roots
 }
 
-func (t *tree) line(prefix, text string) {
+func (t *tree) line(prefix, text terminal.Text) {
 	if t.err == nil {
-		_, t.err = fmt.Fprintln(t.to, strings.TrimRight(t.to.Color(terminal.Faint, prefix)+text, " "))
+		_, t.err = fmt.Fprintln(t.to, strings.TrimRight(string(t.to.Color(terminal.Faint, prefix)+text), " "))
 	}
 }
 
 func (t *tree) loop(l why.Loop) {
-	how := fmt.Sprintf("at least %d times in %s, last %s", l.Times, terminal.FormatDuration(l.Last.Sub(l.First)),
+	how := terminal.Sprintf("at least %d times in %s, last %s", l.Times, terminal.FormatDuration(l.Last.Sub(l.First)),
 		t.elapsed(l.Last))
-	t.line("", t.to.Color(terminal.Red, "HOT LOOP")+"  "+l.String()+" ("+how+")")
+	t.line("", terminal.Sprintf("%s  %s (%s)", t.to.Color(terminal.Red, "HOT LOOP"), l.String(), how))
 }
 
 // printRoot prints a run without a known cause, and all runs below it.
@@ -83,9 +83,9 @@ func (t *tree) printRoot(run *why.Run) {
 }
 
 // printRun prints the details of a run and then its children. The prefix starts each line.
-func (t *tree) printRun(run *why.Run, prefix string, depth int) {
+func (t *tree) printRun(run *why.Run, prefix terminal.Text, depth int) {
 	children := t.childrenOf(run, depth)
-	bar := "  "
+	bar := terminal.Text("  ")
 	if len(children) > 0 {
 		bar = "│ "
 	}
@@ -93,7 +93,7 @@ func (t *tree) printRun(run *why.Run, prefix string, depth int) {
 		t.line(prefix+bar, detail)
 	}
 	for k, child := range children {
-		corner, under := "├─ ", "│  "
+		corner, under := terminal.Text("├─ "), terminal.Text("│  ")
 		if k == len(children)-1 {
 			corner, under = "└─ ", "   "
 		}
@@ -120,12 +120,13 @@ func (t *tree) childrenOf(run *why.Run, depth int) []*why.Run {
 }
 
 // head returns the first line of a run: the time, the controller, and the result.
-func (t *tree) head(run *why.Run, when string) string {
-	text := t.to.Color(terminal.Faint, when) + "  " + t.to.Color(terminal.Bold, run.Controller)
+func (t *tree) head(run *why.Run, when string) terminal.Text {
+	text := t.to.Color(terminal.Faint, terminal.Sprintf("%s", when)) + "  " +
+		t.to.Color(terminal.Bold, terminal.Sprintf("%s", run.Controller))
 	if subject := t.subject(run); subject != "" {
-		text += " for " + subject
+		text += terminal.Sprintf(" for %s", subject)
 	}
-	text += "  took " + terminal.FormatDuration(run.Duration)
+	text += terminal.Sprintf("  took %s", terminal.FormatDuration(run.Duration))
 	switch {
 	case run.Err != "":
 		text += "  " + t.to.Color(terminal.Red, "failed")
@@ -133,7 +134,7 @@ func (t *tree) head(run *why.Run, when string) string {
 		text += "  " + t.to.Color(terminal.Faint, "nothing to do")
 	}
 	if run.Times > 1 {
-		text += fmt.Sprintf("  %d times since %s", run.Times, t.elapsed(run.First))
+		text += terminal.Sprintf("  %d times since %s", run.Times, t.elapsed(run.First))
 	}
 	return text
 }

@@ -3,7 +3,6 @@ package why
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
@@ -125,11 +124,11 @@ func typeAndName(args []string) (*objectName, error) {
 }
 
 // noRunsMessage returns the message for an empty journal.
-func noRunsMessage(about why.Object) string {
+func noRunsMessage(about why.Object) terminal.Text {
 	if about == (why.Object{}) {
 		return "The server knows of no run of a controller."
 	}
-	return fmt.Sprintf("No run is known for %s: no controller that reports to the server has reconciled it lately.",
+	return terminal.Sprintf("No run is known for %s: no controller that reports to the server has reconciled it lately.",
 		about)
 }
 
