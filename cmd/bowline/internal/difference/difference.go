@@ -2,7 +2,7 @@
 // removed objects, and fields with different values. It ignores metadata.resourceVersion and
 // metadata.managedFields, which change with every write. It also ignores an object of only one state whose
 // lifetime has passed by the clock of the other state. For example, an event expires an hour after its last
-// write.
+// write. It masks the values of Secrets.
 package difference
 
 import (
@@ -31,7 +31,7 @@ type Change struct {
 	Key  object.Key
 	What string // Added, Removed or Changed
 	// Before and After hold the decoded JSON of the object, without the ignored metadata; integers are int64.
-	// They are nil if the object is absent.
+	// They are nil if the object is absent. The values of a Secret are masked.
 	Before, After map[string]any
 }
 
@@ -52,8 +52,13 @@ func Between(before, after *backup.Reader) iter.Seq2[Change, error] {
 				yield(Change{}, err)
 				return
 			}
-			if differs && !yield(change, nil) {
-				return
+			if differs {
+				if Masked(change.Key) {
+					mask(change.Before, change.After)
+				}
+				if !yield(change, nil) {
+					return
+				}
 			}
 			aFirst, bFirst := a.notAfter(b), b.notAfter(a)
 			if aFirst {

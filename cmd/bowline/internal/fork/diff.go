@@ -35,7 +35,9 @@ server that KUBECONFIG names.
 
 Fields that change with every write (resourceVersion, managedFields) are ignored. So are
 events that only one plane has because they have expired in the other: a fork keeps the
-events that it started with.
+events that it started with. The values of Secrets are masked as *** in every output; of a
+value that differs, *** (before) and *** (after) say so. A patch of a Secret can therefore
+not be applied.
 
 Exit codes: 0 the planes are equal; 3 they differ; 1 failure; 2 invalid command line.`,
 		Example: `  # Compare the running server with the fork that KUBECONFIG names.

@@ -119,6 +119,11 @@ func printPatches(to io.Writer, changes []difference.Change) error {
 			name += " in " + ns
 		}
 		name = printable.Line(name)
+		if difference.Masked(c.Key) {
+			if _, err := fmt.Fprintf(to, "The values of %s are masked: do not apply this patch.\n", name); err != nil {
+				return err
+			}
+		}
 		patch := difflib.UnifiedDiff{A: before, B: after, FromFile: "a/" + name, ToFile: "b/" + name, Context: 3}
 		text, err := difflib.GetUnifiedDiffString(patch)
 		if err != nil {
