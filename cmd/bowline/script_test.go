@@ -87,6 +87,8 @@ func scriptCondition(name string) (bool, error) {
 	switch name {
 	case "bridge": // network namespaces and bridges are permitted
 		return bridge.Probe() == nil, nil
+	case "root":
+		return os.Geteuid() == 0, nil
 	case "ipv6": // the machine has an IPv6 loopback address
 		listener, err := net.Listen("tcp", "[::1]:0")
 		if err == nil {

@@ -37,12 +37,12 @@ func (f *failureReporter) exit(message string, code int) {
 	if strings.Contains(message, "certificate signed by unknown authority") && f.isOtherServer() {
 		fmt.Fprintln(os.Stderr, f.otherServerMessage())
 	}
-	if f.missing != "" && (unread || strings.Contains(message, "connection to the server")) {
+	switch {
+	case f.lookErr != nil:
+		fmt.Fprintln(os.Stderr, terminal.Paragraph(f.lookErr))
+	case f.missing != "" && (unread || strings.Contains(message, "connection to the server")):
 		fmt.Fprintln(os.Stderr, terminal.Sprintf("No bowline server runs in %s: start one with bowline up, "+
 			"or name another kubeconfig with --kubeconfig or KUBECONFIG.", f.missing))
-	}
-	if f.lookErr != nil {
-		fmt.Fprintln(os.Stderr, terminal.Paragraph(f.lookErr))
 	}
 	os.Exit(code)
 }

@@ -2,6 +2,7 @@
 package kubectl
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,9 @@ func useLocalServer(failures *failureReporter) {
 	holder, running, err := folder.Running()
 	if running && holder.Kubeconfig != "" {
 		path = holder.Kubeconfig
+	}
+	if _, theirs := errors.AsType[*state.OwnerError](err); theirs {
+		path = os.DevNull // another user could have written the kubeconfig of the folder, too
 	}
 	os.Setenv(connect.KubeconfigVariable, path)
 	if !running {

@@ -19,17 +19,19 @@ type Home struct {
 	Networks     string // folder for the records of networks
 	Ingress      string // folder for nginx's files
 
-	lock      *state.Lock // nil if ephemeral
-	temporary string      // folder to remove on Close; empty if not ephemeral
+	lock      *state.Lock      // nil if ephemeral
+	temporary *state.Temporary // nil if not ephemeral; Close removes it
 }
 
-// OpenEphemeral creates a Home in a temporary folder, with new certificates. The caller closes it.
+// OpenEphemeral creates a Home in a temporary folder, with new certificates, and removes the folders of killed
+// servers. The caller closes it.
 func OpenEphemeral(hosts []string) (*Home, error) {
-	temporary, err := os.MkdirTemp("", "bowline-")
+	state.RemoveLeftovers()
+	temporary, err := state.NewTemporary()
 	if err != nil {
-		return nil, fmt.Errorf("creating a temporary folder: %w", err)
+		return nil, err
 	}
-	folder := state.Folder(temporary)
+	folder := temporary.Folder
 	h := &Home{Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
 		temporary: temporary}
 	if h.Certificates, err = pki.New(hosts); err != nil {
@@ -39,7 +41,7 @@ func OpenEphemeral(hosts []string) (*Home, error) {
 }
 
 // Open locks the state folder data, or the user's default folder if data is empty, and loads or creates the
-// certificates. The caller closes it.
+// certificates. Like OpenEphemeral, it removes the temporary folders of killed servers. The caller closes it.
 func Open(data string, hosts []string) (*Home, error) {
 	folder, err := state.Default()
 	if data != "" {
@@ -52,6 +54,7 @@ func Open(data string, hosts []string) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
+	state.RemoveLeftovers()
 	h := &Home{
 		Folder: folder, Kubeconfig: folder.Kubeconfig(), Networks: folder.Networks(), Ingress: folder.Ingress(),
 		lock: lock,
@@ -83,8 +86,8 @@ func (h *Home) Publish(server string) error {
 // Close releases the lock, or removes the temporary folder.
 func (h *Home) Close() error {
 	var err error
-	if h.temporary != "" {
-		err = os.RemoveAll(h.temporary)
+	if h.temporary != nil {
+		err = h.temporary.Remove()
 	}
 	if h.lock != nil {
 		err = errors.Join(err, h.lock.Release())

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
@@ -31,9 +33,16 @@ type Access struct {
 }
 
 // ForeignError reports that a file was not written by this package and was left alone.
-type ForeignError struct{ Path string }
+type ForeignError struct {
+	Path string
+	// Irregular is set for a folder, a pipe, a socket or a device.
+	Irregular bool
+}
 
 func (e *ForeignError) Error() string {
+	if e.Irregular {
+		return fmt.Sprintf("%s is not a regular file and was not changed: name another file with --kubeconfig", e.Path)
+	}
 	return fmt.Sprintf("%s was not written by bowline up and was not changed: "+
 		"name another file with --kubeconfig, or move it away", e.Path)
 }
@@ -87,11 +96,14 @@ func (a Access) config() clientcmdapi.Config {
 
 // checkMarker returns a *ForeignError if the file exists but does not carry the marker.
 func checkMarker(path string) error {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := readRegular(path)
+	var foreign *ForeignError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case errors.As(err, &foreign):
+		return err
+	case err != nil:
 		return fmt.Errorf("reading the old kubeconfig: %w", err)
 	}
 	config, err := clientcmd.Load(text)
@@ -106,4 +118,35 @@ func checkMarker(path string) error {
 		return &ForeignError{Path: path}
 	}
 	return nil
+}
+
+// maxKubeconfig is larger than any kubeconfig that this package writes, in bytes. kubectl may have added to it.
+const maxKubeconfig = 1 << 20
+
+// readRegular reads a regular file. It returns a *ForeignError for any other file, without waiting for the writer
+// of a pipe, and for a file that is too large to be a kubeconfig of this package.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a device may act on it
+		return nil, &ForeignError{Path: path, Irregular: true}
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // it was replaced meanwhile
+		return nil, &ForeignError{Path: path, Irregular: true}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxKubeconfig+1))
+	if err == nil && len(text) > maxKubeconfig {
+		err = &ForeignError{Path: path}
+	}
+	return text, err
 }

@@ -43,8 +43,8 @@ func (e *HeldError) Error() string {
 type Lock struct{ file *os.File }
 
 // Lock creates the folder if it is missing, and acquires its lock without blocking. It returns a *HeldError
-// if another process holds the lock, or a *ForeignFolderError. A lock file that bowline did not write is left
-// unchanged, and is an error.
+// if another process holds the lock, a *ForeignFolderError, or an *OwnerError. A lock file that bowline did not
+// write is left unchanged, and is an error.
 func (f Folder) Lock() (*Lock, error) {
 	if err := f.prepare(); err != nil {
 		return nil, err
@@ -94,8 +94,16 @@ func (f Folder) foreignLock() error {
 
 // Share acquires a shared lock, which keeps servers from using the folder until it is closed. It changes
 // nothing in the folder, and several readers may share it. It returns a *HeldError if a server holds the
-// lock. A folder without a lock file was never used by a server or is a copy, and needs no lock.
+// lock, and an *OwnerError if the folder is another user's. A folder without a lock file was never used by a
+// server or is a copy, and needs no lock.
 func (f Folder) Share() (io.Closer, error) {
+	if err := f.checkOwners(); err != nil {
+		return nil, err
+	}
+	return f.share()
+}
+
+func (f Folder) share() (io.Closer, error) {
 	file, err := os.Open(f.path("lock"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(nil), nil
@@ -134,9 +142,16 @@ func (l *Lock) Release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }
 
-// Running returns the process that serves from the folder. The result ok is false if there is none.
+// Running returns the process that serves from the folder. The result ok is false if there is none. It returns
+// an *OwnerError if the folder or its lock file is another user's, who could name a kubeconfig in it that
+// runs a program.
 func (f Folder) Running() (holder Holder, ok bool, err error) {
-	lock, err := f.Share()
+	for _, path := range []string{string(f), f.path("lock")} {
+		if err := checkOwner(path); err != nil {
+			return Holder{}, false, fmt.Errorf("looking for a running server: %w", err)
+		}
+	}
+	lock, err := f.share()
 	if held, taken := errors.AsType[*HeldError](err); taken {
 		return held.Holder, true, nil
 	}

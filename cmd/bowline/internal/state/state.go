@@ -68,14 +68,24 @@ func (e *ForeignFolderError) Error() string {
 		"name a new or empty folder, or a state folder of bowline up", e.Folder, e.Found)
 }
 
-// prepare creates the folder if it is missing. It returns a *ForeignFolderError if the folder contains only
-// files that are not bowline's.
+// prepare creates the folder if it is missing, and restricts access to it. It returns a *ForeignFolderError if
+// the folder contains only files that are not bowline's, and an *OwnerError if it is another user's.
 func (f Folder) prepare() error {
+	if err := f.create(); err != nil {
+		return err
+	}
+	return f.secure()
+}
+
+func (f Folder) create() error {
 	if info, err := os.Stat(string(f)); err == nil && !info.IsDir() {
 		return fmt.Errorf("the state folder %s is a file: name a folder, which is created if it is missing", f)
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return fmt.Errorf("creating the state folder: %w", err)
+	}
+	if err := checkOwner(string(f)); err != nil {
+		return err
 	}
 	entries, err := os.ReadDir(string(f))
 	if err != nil {

@@ -2,9 +2,11 @@ package state_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -192,5 +194,37 @@ func TestDefaultFolderFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HOME", "/h")
 	if folder, err := state.Default(); folder != "/h/.local/state/bowline" || err != nil {
 		t.Errorf("only HOME is set: got %q, error %v; want /h/.local/state/bowline", folder, err)
+	}
+}
+
+// TestIrregularKubeconfigIsRefused checks that pipes, devices, folders, sockets and large files are refused at
+// once: a pipe without a writer would block, and /dev/zero never ends.
+func TestIrregularKubeconfigIsRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	pipe, socket := filepath.Join(folder, "pipe"), filepath.Join(folder, "socket")
+	link, large := filepath.Join(folder, "link"), filepath.Join(folder, "large")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.WriteFile(large, nil, 0o600),
+		os.Truncate(large, 1<<30)); err != nil {
+		t.Fatal(err)
+	}
+	for path, irregular := range map[string]bool{pipe: true, socket: true, link: true, large: false, folder: true,
+		"/dev/zero": true, "/dev/full": true} {
+		want := state.ForeignError{Path: path, Irregular: irregular}
+		for name, err := range map[string]error{"write": state.WriteKubeconfig(path, access),
+			"remove": state.RemoveKubeconfig(path)} {
+			var foreign *state.ForeignError
+			if !errors.As(err, &foreign) || *foreign != want || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s %s: got error %v, want a ForeignError", name, path, err)
+			}
+		}
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("%s after the refusal: %v", path, err)
+		}
 	}
 }

@@ -49,9 +49,9 @@ Objects are stored in the state folder: --data, or else $XDG_STATE_HOME/bowline
 (~/.local/state/bowline). A write is acknowledged when it is durable, and a restarted server
 continues with the stored objects, even after a crash. The folder also holds the
 certificates, the kubeconfig and the identity of the plane. Only one server at a time can
-use it. The kubeconfig is removed first and written when the server is ready, so a script
-can wait for the file. bowline kubectl uses the user's default folder; set KUBECONFIG for a
-server with another --data.
+use it, and no part of it may belong to another user. The kubeconfig is removed first and
+written when the server is ready, so a script can wait for the file. bowline kubectl uses
+the user's default folder; set KUBECONFIG for a server with another --data.
 
 If stored objects are damaged, or acknowledged writes are missing, the server lists them and
 does not start. With --accept-damage it serves all other objects; the damaged ones remain in
@@ -136,7 +136,8 @@ func (f *upFlags) add(cmd *cobra.Command) {
 			strings.Join(serve.ExampleControllers, " and ")+" are not; known are "+
 			strings.Join(append(serve.KnownControllers(), serve.ExampleControllers...), ", "))
 	set.StringArrayVarP(&f.files, "file", "f", nil,
-		"apply the manifests in a `file`, folder or standard input (-); repeatable; folders are read recursively, except testdata")
+		"apply the manifests in a `file` of up to 256 MiB, folder or standard input (-); repeatable; folders are read "+
+			"recursively, except testdata")
 	set.IntVar(&f.nodes, "nodes", 0,
 		"`number` of simulated nodes, which set the status of pods without running them")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
