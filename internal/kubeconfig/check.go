@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -190,7 +189,7 @@ func (c *check) read(e entry, field, path string, data []byte) (string, []byte, 
 	if len(data) > 0 || path == "" {
 		return field + "-data", data, true
 	}
-	data, err := os.ReadFile(path)
+	data, err := readBounded(path)
 	if err != nil {
 		c.fail(e, field, "%w", err)
 	}
@@ -207,7 +206,7 @@ func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
 			"it has a line break or another character that cannot be sent: is it written with | where it should not be?")
 	}
 	if user.TokenFile != "" && user.Token == "" {
-		if token, err := os.ReadFile(user.TokenFile); err != nil {
+		if token, err := readBounded(user.TokenFile); err != nil {
 			c.fail(e, "tokenFile", "%w", err)
 		} else if strings.TrimSpace(string(token)) == "" {
 			c.fail(e, "tokenFile", "%s is empty", user.TokenFile)

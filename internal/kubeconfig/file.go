@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -68,7 +67,7 @@ func readFiles(paths []string, required bool) ([]*parsedFile, error) {
 }
 
 func readFile(path string) (*parsedFile, error) {
-	data, err := os.ReadFile(path)
+	data, err := readBounded(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

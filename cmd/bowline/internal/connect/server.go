@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/bowline-dev/bowline/client"
+	kubeconfigs "github.com/bowline-dev/bowline/internal/kubeconfig"
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
@@ -38,6 +40,11 @@ func NewFactory(kubeconfig, namespace string) (cmdutil.Factory, error) {
 			return nil, err
 		}
 		access.KubeConfig = &running
+	}
+	for _, path := range append(filepath.SplitList(os.Getenv(KubeconfigVariable)), *access.KubeConfig) {
+		if err := kubeconfigs.CheckSize(path); err != nil {
+			return nil, err
+		}
 	}
 	return cmdutil.NewFactory(access), nil
 }

@@ -60,15 +60,33 @@ func Read(paths []string, stdin io.Reader) ([]Declared, []error) {
 	return declared, failures
 }
 
+// maxFile bounds the size of a file, in bytes: a device, or a pipe whose writer never ends, must not fill the
+// memory.
+const maxFile = 256 << 20
+
 func load(file string, stdin io.Reader) ([]byte, error) {
 	if file == StandardInput {
-		text, err := io.ReadAll(stdin)
+		text, err := readBounded("it", stdin, maxFile)
 		if err != nil {
 			return nil, fmt.Errorf("reading standard input: %w", err)
 		}
 		return text, nil
 	}
-	return os.ReadFile(file)
+	from, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	return readBounded(file, from, maxFile)
+}
+
+// readBounded reads to the end, and fails if there are more than limit bytes.
+func readBounded(name string, from io.Reader, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes: split it into several files", name, limit)
+	}
+	return text, err
 }
 
 // filesOf returns the files of a path, sorted by name.
@@ -85,6 +103,11 @@ func filesOf(path string) ([]string, error) {
 		case entry.IsDir() && name != path && entry.Name() == testdata:
 			return fs.SkipDir
 		case !entry.IsDir() && (name == path || slices.Contains(extensions, filepath.Ext(name))):
+			if info, err := os.Stat(name); name != path && err == nil && !info.Mode().IsRegular() {
+				failures = append(failures, fmt.Errorf("%s in the folder %s is not a regular file: name it with -f, or "+
+					"move it out of the folder", name, path)) // a pipe without a writer would never end
+				return nil
+			}
 			files = append(files, name)
 		}
 		return nil
