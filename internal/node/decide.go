@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +72,12 @@ func grace(pod *corev1.Pod) time.Duration {
 	if seconds == nil {
 		return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 	}
-	return time.Duration(*seconds) * time.Second
+	return inSeconds(*seconds)
+}
+
+// inSeconds returns a number of seconds as a duration, at most the longest one.
+func inSeconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
 // scheduleAfter schedules the next decision, unless an earlier one is scheduled.
@@ -127,7 +133,7 @@ func (p *plan) pastDeadline(s input) bool {
 	if limit == nil || start == nil {
 		return false
 	}
-	left := start.Add(time.Duration(*limit) * time.Second).Sub(s.Now)
+	left := start.Add(inSeconds(*limit)).Sub(s.Now)
 	p.scheduleAfter(left)
 	return left <= 0
 }

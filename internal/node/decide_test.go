@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -236,5 +237,20 @@ func TestReadinessGatesDelayReady(t *testing.T) {
 	if c := status.Conditions[at]; c.Status != corev1.ConditionFalse || c.Reason != readinessGatesNotReady ||
 		c.Message != message {
 		t.Errorf("%+v", c)
+	}
+}
+
+// The longest grace period and the longest deadline have not passed.
+func TestLongestSecondsDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	s := podIn(corev1.RestartPolicyAlways, "a", "a=running")
+	s.Pod.Spec.TerminationGracePeriodSeconds, s.Pod.Spec.ActiveDeadlineSeconds = ptr.To[int64](math.MaxInt64),
+		ptr.To[int64](math.MaxInt64)
+	s.Pod.Status.StartTime = ptr.To(metav1.NewTime(noon))
+	if got := grace(s.Pod); got < 100*365*24*time.Hour {
+		t.Errorf("got a grace period of %s, want centuries", got)
+	}
+	if p := (&plan{}); p.pastDeadline(s) || p.Again < 100*365*24*time.Hour {
+		t.Errorf("got a decision after %s, want centuries", p.Again)
 	}
 }

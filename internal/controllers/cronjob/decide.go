@@ -3,7 +3,6 @@ package cronjob
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
@@ -248,8 +248,7 @@ func (d *decision) run() {
 func (d *decision) since() time.Time {
 	since := later(lastScheduled(d.next), d.Since)
 	if seconds := d.spec.StartingDeadlineSeconds; seconds != nil {
-		const maxSeconds = math.MaxInt64 / int64(time.Second)
-		since = later(since, d.Now.Add(-time.Duration(min(max(*seconds, 0), maxSeconds))*time.Second))
+		since = later(since, d.Now.Add(-bounded.Seconds(*seconds)))
 	}
 	return since
 }

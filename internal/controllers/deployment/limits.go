@@ -1,12 +1,13 @@
 package deployment
 
 import (
-	"math"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // limits are the numbers of pods that a Deployment's spec asks for and allows.
@@ -22,7 +23,7 @@ func newLimits(spec *appsv1.DeploymentSpec) limits {
 		size = *spec.Replicas
 	}
 	surge, unavailable := bounds(spec, size)
-	return limits{size: size, max: size + surge, minAvailable: size - unavailable}
+	return limits{size: size, max: bounded.Count(int64(size) + int64(surge)), minAvailable: size - unavailable}
 }
 
 // bounds returns by how many pods a rollout may exceed the desired number, and by how many it may fall short
@@ -45,7 +46,7 @@ func scaledValue(value *intstr.IntOrString, whole int32, up bool) int32 {
 	if err != nil {
 		return 0
 	}
-	return int32(min(n, math.MaxInt32))
+	return bounded.Count(int64(n))
 }
 
 // setSize sets the size of a ReplicaSet, which the caller must have copied, and records the limits in its

@@ -127,20 +127,20 @@ func available(set *appsv1.ReplicaSet) int32 {
 
 // maxPods returns the maximum number of pods that ReplicaSets have together: the desired ones and those not
 // deleted yet. known is false if the status of one does not reflect its spec.
-func maxPods(sets []*appsv1.ReplicaSet) (n int32, known bool) {
+func maxPods(sets []*appsv1.ReplicaSet) (n int64, known bool) {
 	for _, set := range sets {
 		if !isObserved(set) {
 			return 0, false
 		}
-		n += max(replicas(set), set.Status.Replicas)
+		n += int64(max(replicas(set), set.Status.Replicas))
 	}
 	return n, true
 }
 
 // desiredPods returns the sum of the desired sizes.
-func desiredPods(sets []*appsv1.ReplicaSet) (n int32) {
+func desiredPods(sets []*appsv1.ReplicaSet) (n int64) {
 	for _, set := range sets {
-		n += replicas(set)
+		n += int64(replicas(set))
 	}
 	return n
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,7 +87,7 @@ func revisionOf(set *appsv1.ReplicaSet) int64 {
 // number. If the ReplicaSet does not exist and create is set, ensureRevision creates it. It returns false if it
 // has decided on a change, whose result has to be observed first.
 func (r *rollout) ensureRevision(create bool) bool {
-	highest := r.sets.highestOldRevision()
+	highest := min(r.sets.highestOldRevision(), math.MaxInt64-1) // a client may have written the largest number
 	if r.sets.next == nil {
 		if create {
 			r.create(highest + 1)

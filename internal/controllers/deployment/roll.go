@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // roll moves pods from the old ReplicaSets to the new one: it adds as many new pods as the surge allows, and
@@ -32,8 +34,8 @@ func (s *replicaSets) sizeOfNext(set *appsv1.ReplicaSet) int32 {
 	if !known {
 		return current
 	}
-	existing += max(current, set.Status.Replicas)
-	return current + max(0, min(s.limits.max-existing, size-current))
+	existing += int64(max(current, set.Status.Replicas))
+	return current + bounded.Count(min(int64(s.limits.max)-existing, int64(size-current)))
 }
 
 // shrinkOld removes pods from the old ReplicaSets as long as enough available pods remain, unavailable pods
@@ -43,8 +45,8 @@ func (s *replicaSets) shrinkOld() bool {
 		return false
 	}
 	missing := replicas(s.next) - available(s.next)
-	removable := desiredPods(s.all()) - s.limits.minAvailable - missing
-	if removable <= 0 {
+	removable := bounded.Count(desiredPods(s.all()) - int64(s.limits.minAvailable) - int64(missing))
+	if removable == 0 {
 		return false
 	}
 	changed := s.removeUnavailable(removable)
@@ -73,11 +75,11 @@ func (s *replicaSets) removeUnavailable(limit int32) (changed bool) {
 
 // spare returns how many available pods of old ReplicaSets may be removed.
 func (s *replicaSets) spare() int32 {
-	total := int32(0)
+	total := int64(0)
 	for _, set := range s.all() {
-		total += available(set)
+		total += int64(available(set))
 	}
-	return total - s.limits.minAvailable
+	return bounded.Count(total - int64(s.limits.minAvailable))
 }
 
 // shrink reduces a ReplicaSet by up to n pods.

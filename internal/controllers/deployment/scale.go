@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // reasonScaled is the reason of events about a ReplicaSet's new size.
@@ -86,7 +87,7 @@ func (s *replicaSets) distribute(active []*appsv1.ReplicaSet) {
 	if s.limits.size > 0 {
 		allowed = s.limits.max
 	}
-	change := allowed - desiredPods(active)
+	change := int64(allowed) - desiredPods(active)
 	// Pods are added to the largest and newest ReplicaSets first, and removed from the largest and oldest
 	// first.
 	slices.SortStableFunc(active, func(a, b *appsv1.ReplicaSet) int {
@@ -101,11 +102,11 @@ func (s *replicaSets) distribute(active []*appsv1.ReplicaSet) {
 		sizes[i] = replicas(set)
 		if change != 0 {
 			part := s.proportion(set, change, left)
-			sizes[i] += part
+			sizes[i] = bounded.Count(int64(sizes[i]) + part)
 			left -= part
 		}
 	}
-	sizes[0] = max(0, sizes[0]+left)
+	sizes[0] = bounded.Count(int64(sizes[0]) + left)
 	s.setSizes(active, sizes...)
 }
 
@@ -114,38 +115,38 @@ func (s *replicaSets) distribute(active []*appsv1.ReplicaSet) {
 // in the next step.
 func (s *replicaSets) setSizes(sets []*appsv1.ReplicaSet, sizes ...int32) {
 	existing, known := maxPods(s.all())
-	room := max(0, s.limits.max-existing)
+	room := max(0, int64(s.limits.max)-existing)
 	for i, set := range sets {
 		size, grows := sizes[i], sizes[i]-replicas(set)
 		switch {
 		case grows > 0 && !known:
 			continue // until the status of all reflects their specs
 		case grows > 0:
-			size = replicas(set) + min(grows, room)
-			room -= size - replicas(set)
+			size = replicas(set) + int32(min(int64(grows), room))
+			room -= int64(size - replicas(set))
 		}
 		s.scale(set, size)
 	}
 }
 
 // proportion returns the share of a ReplicaSet in a change, of which left is still to be distributed.
-func (s *replicaSets) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
+func (s *replicaSets) proportion(set *appsv1.ReplicaSet, change, left int64) int64 {
 	if left == 0 {
 		return 0
 	}
 	if s.limits.size == 0 {
-		return max(-replicas(set), left)
+		return max(-int64(replicas(set)), left)
 	}
 	previousMax, err := strconv.ParseUint(set.Annotations[MaxAnnotation], 10, 31)
 	if err != nil || previousMax == 0 {
-		previousMax = uint64(s.deployment.Status.Replicas)
+		previousMax = uint64(max(0, s.deployment.Status.Replicas))
 	}
 	if previousMax == 0 {
 		return 0
 	}
 	// The ReplicaSet retains its fraction of the whole.
 	whole := float64(s.limits.max)
-	part := int32(math.Round(float64(replicas(set))*whole/float64(previousMax))) - replicas(set)
+	part := int64(math.Round(float64(replicas(set))*whole/float64(previousMax))) - int64(replicas(set))
 	if change > 0 {
 		return min(part, left)
 	}

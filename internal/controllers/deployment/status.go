@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // The reasons of the condition Progressing, which kubectl rollout reads.
@@ -87,14 +89,14 @@ func withCounts(s appsv1.DeploymentStatus, sets *replicaSets) appsv1.DeploymentS
 	s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0, 0, 0
 	all := sets.all()
 	for _, set := range all {
-		s.Replicas += set.Status.Replicas
-		s.ReadyReplicas += set.Status.ReadyReplicas
-		s.AvailableReplicas += set.Status.AvailableReplicas
+		s.Replicas = bounded.Count(int64(s.Replicas) + int64(set.Status.Replicas))
+		s.ReadyReplicas = bounded.Count(int64(s.ReadyReplicas) + int64(set.Status.ReadyReplicas))
+		s.AvailableReplicas = bounded.Count(int64(s.AvailableReplicas) + int64(set.Status.AvailableReplicas))
 	}
 	if sets.next != nil {
 		s.UpdatedReplicas = sets.next.Status.Replicas
 	}
-	s.UnavailableReplicas = max(0, desiredPods(all)-s.AvailableReplicas)
+	s.UnavailableReplicas = bounded.Count(desiredPods(all) - int64(s.AvailableReplicas))
 	s.TerminatingReplicas = terminatingCount(all)
 	return s
 }
@@ -105,7 +107,7 @@ func terminatingCount(sets []*appsv1.ReplicaSet) *int32 {
 	for _, set := range sets {
 		switch {
 		case set.Status.TerminatingReplicas != nil:
-			sum += *set.Status.TerminatingReplicas
+			sum = bounded.Count(int64(sum) + int64(*set.Status.TerminatingReplicas))
 		case set.Status.ObservedGeneration > 0:
 			return nil
 		}
@@ -154,7 +156,7 @@ func (s *desiredStatus) copyFailure(sets *replicaSets) {
 func (s *desiredStatus) countCollision() {
 	count := int32(1)
 	if previous := s.status.CollisionCount; previous != nil {
-		count = *previous + 1
+		count = (*previous + 1) & math.MaxInt32 // after the largest number comes 0
 	}
 	s.status.CollisionCount = &count
 }

@@ -17,6 +17,7 @@ import (
 	budgets "k8s.io/component-helpers/apps/poddisruptionbudget"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -119,7 +120,7 @@ func (s Input) count() (counted count, err error) {
 			return counted, err
 		}
 		unavailable, err := intstr.GetScaledValueFromIntOrPercent(spec.MaxUnavailable, int(counted.expected), true)
-		counted.desired = max(0, counted.expected-int32(unavailable))
+		counted.desired = bounded.Count(int64(counted.expected) - int64(unavailable))
 		return counted, err
 	case spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.Int:
 		return count{expected: int32(len(s.Pods)), desired: spec.MinAvailable.IntVal}, nil
@@ -128,7 +129,7 @@ func (s Input) count() (counted count, err error) {
 			return counted, err
 		}
 		minimum, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(counted.expected), true)
-		counted.desired = int32(minimum)
+		counted.desired = bounded.Count(int64(minimum))
 		return counted, err
 	}
 	return counted, nil
@@ -154,9 +155,11 @@ func (s Input) sumScales() (counted count, err error) {
 		scales[scale.Owner] = scale.Replicas
 		counted.observedScales = append(counted.observedScales, observedScale{pod, scale})
 	}
+	sum := int64(0)
 	for replicas := range maps.Values(scales) {
-		counted.expected += replicas
+		sum += int64(replicas)
 	}
+	counted.expected = bounded.Count(sum)
 	return counted, nil
 }
 

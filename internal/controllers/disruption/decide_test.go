@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -76,5 +77,33 @@ func TestUnchangedCountAllocatesLittle(t *testing.T) {
 		}
 	}); n > 100 {
 		t.Errorf("1,000 pods and 200 other budgets: got %.0f allocations, want at most 100", n)
+	}
+}
+
+// Numbers that exceed an int32 count as very large ones and not as negative ones, which would allow every disruption.
+func TestHugeNumbersAllowNoDisruption(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*policyv1.PodDisruptionBudgetSpec){
+		"minAvailable of huge sets": func(s *policyv1.PodDisruptionBudgetSpec) {
+			s.MinAvailable = new(intstr.FromString("50%"))
+		},
+		"percentage": func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = new(intstr.FromString("4294967396%")) },
+		"maxUnavailable of huge sets": func(s *policyv1.PodDisruptionBudgetSpec) {
+			s.MinAvailable, s.MaxUnavailable = nil, new(intstr.FromInt32(1))
+		},
+	} {
+		s := many(4, 0)
+		change(&s.Budget.Spec)
+		for i, pod := range s.Pods { // four sets, each of the largest size
+			uid := types.UID(fmt.Sprint("set-", i))
+			pod.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: new(true)}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		s.Scale = func(pod *corev1.Pod) (Scale, error) { return Scale{pod.OwnerReferences[0].UID, math.MaxInt32}, nil }
+		s.decide(t)
+		if status := s.Budget.Status; status.DisruptionsAllowed != 0 || status.ExpectedPods != math.MaxInt32 ||
+			status.DesiredHealthy < math.MaxInt32/2 {
+			t.Errorf("%s: got status %+v, want no disruption of %d pods", name, status, math.MaxInt32)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // firstDelay is the delay before the pod that follows a first failure. Each further failure in a row doubles
@@ -32,7 +33,7 @@ func remainingDelay(failures int, last, now time.Time) time.Duration {
 			break
 		}
 	}
-	return max(0, wait-now.Sub(last))
+	return bounded.Remaining(wait, last, now)
 }
 
 // Outcomes is the outcome of a job's pods since the last success, including pods that have since been deleted. It
@@ -149,7 +150,7 @@ func endedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp != nil {
 		grace := time.Duration(0)
 		if s := pod.DeletionGracePeriodSeconds; s != nil {
-			grace = time.Duration(*s) * time.Second
+			grace = bounded.Seconds(*s)
 		}
 		return pod.DeletionTimestamp.Add(-grace)
 	}

@@ -1,12 +1,13 @@
 package job
 
 import (
-	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // A job ends in two steps. A first condition (FailureTarget, SuccessCriteriaMet) states why it will end. A
@@ -76,9 +77,9 @@ func (d *Decision) deadlineExceeded() bool {
 	if d.spec.ActiveDeadlineSeconds == nil || d.spec.suspended() {
 		return false
 	}
-	remaining := time.Duration(min(*d.spec.ActiveDeadlineSeconds, math.MaxInt64/int64(time.Second))) * time.Second
-	if d.status.StartTime != nil {
-		remaining -= d.Now.Sub(d.status.StartTime.Time)
+	remaining := bounded.Seconds(*d.spec.ActiveDeadlineSeconds)
+	if start := d.status.StartTime; start != nil {
+		remaining = start.Add(remaining).Sub(d.Now)
 	}
 	if remaining > 0 {
 		d.requeue = earlier(d.requeue, remaining)

@@ -48,7 +48,7 @@ func parseIndexes(text string, completions int) indexes {
 		}
 		first, err := strconv.Atoi(from)
 		last, err2 := strconv.Atoi(to)
-		if err != nil || err2 != nil || first < 0 || first >= completions {
+		if err != nil || err2 != nil || first < 0 || first >= completions || last < first {
 			continue
 		}
 		found = append(found, span{first, min(last, completions-1)})

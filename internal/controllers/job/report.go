@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -150,10 +151,9 @@ func moveReleased(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
 	for _, uid := range *list {
 		if tracked[uid] {
 			remaining = append(remaining, uid)
-		} else {
-			*count++
 		}
 	}
+	*count = bounded.Count(int64(*count) + int64(len(*list)-len(remaining)))
 	*list = remaining
 }
 

@@ -107,17 +107,17 @@ func (t *tally) restartedTooOften() bool {
 	if t.spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
 	}
-	restarts := int32(0)
+	restarts := int64(0)
 	for _, pod := range t.pods {
 		if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodPending {
 			continue
 		}
 		for _, c := range pod.Status.InitContainerStatuses {
-			restarts += c.RestartCount
+			restarts += int64(c.RestartCount)
 		}
 		for _, c := range pod.Status.ContainerStatuses {
-			restarts += c.RestartCount
+			restarts += int64(c.RestartCount)
 		}
 	}
-	return restarts > 0 && restarts >= *t.spec.BackoffLimit
+	return restarts > 0 && restarts >= int64(*t.spec.BackoffLimit)
 }

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 )
 
 // Grace is how long a node may be silent before its conditions become Unknown; startupGrace applies to a node
@@ -136,8 +138,8 @@ func EvictAt(pod *corev1.Pod, taints []corev1.Taint, since func(*corev1.Taint) t
 		if taint.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		leave, bounded := toleratedUntil(pod, taint, later(since(taint), boundAt(pod)))
-		if bounded && (!ok || leave.Before(at)) {
+		leave, limited := toleratedUntil(pod, taint, later(since(taint), boundAt(pod)))
+		if limited && (!ok || leave.Before(at)) {
 			at, ok = leave, true
 		}
 	}
@@ -161,9 +163,9 @@ func boundAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// toleratedUntil returns until when a pod tolerates a taint, by its first matching toleration. bounded is
+// toleratedUntil returns until when a pod tolerates a taint, by its first matching toleration. limited is
 // false if it tolerates the taint forever.
-func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint, since time.Time) (until time.Time, bounded bool) {
+func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint, since time.Time) (until time.Time, limited bool) {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]
 		if !tolerates(t, taint) {
@@ -172,7 +174,7 @@ func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint, since time.Time) (unti
 		if t.TolerationSeconds == nil {
 			return time.Time{}, false
 		}
-		return since.Add(time.Duration(max(*t.TolerationSeconds, 0)) * time.Second), true
+		return since.Add(bounded.Seconds(*t.TolerationSeconds)), true
 	}
 	return since, true
 }

@@ -1,6 +1,7 @@
 package nodelifecycle
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -47,6 +48,9 @@ func TestEvictionTimes(t *testing.T) {
 		{"taint without timeAdded", []corev1.Taint{sudden}, for7, 17 * time.Second},
 		{"negative seconds", []corev1.Taint{taint("a", "", "NoExecute")},
 			[]corev1.Toleration{{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](-1)}}, 0},
+		{"as many seconds as possible", []corev1.Taint{taint("a", "", "NoExecute")},
+			[]corev1.Toleration{{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](math.MaxInt64)}},
+			math.MaxInt64 / time.Second * time.Second},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: c.tolerations}}
 		pod.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))

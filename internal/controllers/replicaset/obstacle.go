@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -109,7 +110,7 @@ func (s Observed) failures() failures {
 func (f failures) isRepeated() bool { return f.count >= f.immediate }
 
 func (f failures) delay(now time.Time) time.Duration {
-	return max(0, f.lastAttempt.Add(backoff(f.count-f.immediate)).Sub(now))
+	return bounded.Remaining(backoff(f.count-f.immediate), f.lastAttempt, now)
 }
 
 func (f failures) reason() string { return "FailingPods" }

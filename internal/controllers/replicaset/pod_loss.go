@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podloss"
 )
 
@@ -29,7 +30,7 @@ func (f PodLoss) delay(now time.Time) time.Duration {
 	if !f.isRepeated() {
 		return 0
 	}
-	return max(0, f.LostAt.Add(backoff(f.Lost-maxImmediate)).Sub(now))
+	return bounded.Remaining(backoff(f.Lost-maxImmediate), f.LostAt, now)
 }
 
 func (f PodLoss) reason() string { return podloss.ReasonFightingSelectors }

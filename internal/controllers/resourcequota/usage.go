@@ -11,6 +11,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -105,7 +106,7 @@ func stopsCountingIn(pod *corev1.Pod, now time.Time) time.Duration {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || pods.IsTerminal(pod) {
 		return never
 	}
-	return pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second).Sub(now)
+	return pod.DeletionTimestamp.Add(bounded.Seconds(*pod.DeletionGracePeriodSeconds)).Sub(now)
 }
 
 // usageOfService counts services, node ports and load balancers.

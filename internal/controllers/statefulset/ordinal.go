@@ -12,6 +12,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
+// ordinalBits is the size of an ordinal in bits. The first one and the number of pods have 31 bits each.
+const ordinalBits = 32
+
 // parse splits a pod's name into the name of its set and its ordinal.
 func parse(name string) (set string, ordinal int, ok bool) {
 	at := strings.LastIndexByte(name, '-')
@@ -19,7 +22,7 @@ func parse(name string) (set string, ordinal int, ok bool) {
 		return "", 0, false
 	}
 	number := name[at+1:]
-	n, err := strconv.ParseUint(number, 10, 31)
+	n, err := strconv.ParseUint(number, 10, ordinalBits)
 	if err != nil || strconv.FormatUint(n, 10) != number {
 		return "", 0, false
 	}

@@ -29,6 +29,8 @@ func (w *decision) maintainReplicas(inOrder bool) bool {
 	for i := 0; i < w.size && len(all) < maxBatch; i++ {
 		actions, proceed := w.replica(firstOrdinal(w.Set)+i, inOrder)
 		switch {
+		case w.decodeErr != nil:
+			return false
 		case inOrder:
 			w.actions = append(w.actions, actions...)
 			if !proceed {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -68,17 +69,17 @@ func Resolve(w Workload, observed []*appsv1.ControllerRevision,
 	case last == nil:
 		revisions.create(w, data, 1, byName)
 	case revisions.Current == nil:
-		revisions.create(w, data, last.Revision+1, byName)
+		revisions.create(w, data, following(last.Revision), byName)
 	default:
 		revisions.Old = slices.DeleteFunc(revisions.Old, func(r *appsv1.ControllerRevision) bool {
 			return r == revisions.Current
 		})
 	}
 	if last != nil && last != revisions.Current && revisions.Current.UID != "" &&
-		revisions.Current.Revision <= last.Revision {
+		revisions.Current.Revision < following(last.Revision) {
 		// An old template was restored.
 		revisions.Current = revisions.Current.DeepCopy()
-		revisions.Current.Revision = last.Revision + 1
+		revisions.Current.Revision = following(last.Revision)
 		revisions.Actions = append(revisions.Actions,
 			action.Update[*appsv1.ControllerRevision]{Resource: Resource, Object: revisions.Current})
 	}
@@ -115,10 +116,13 @@ func (l *Revisions) create(w Workload, data []byte, number int64, byName func(st
 	l.Actions = append(l.Actions, action.Create[*appsv1.ControllerRevision]{Resource: Resource, Object: l.Current})
 }
 
+// following returns the number after that of a revision. A client may have written the largest number.
+func following(number int64) int64 { return min(number, math.MaxInt64-1) + 1 }
+
 func increment(collisions *int32) *int32 {
 	count := int32(1)
 	if collisions != nil {
-		count = *collisions + 1
+		count = (*collisions + 1) & math.MaxInt32 // after the largest number comes 0
 	}
 	return &count
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -155,5 +156,23 @@ func TestRevisionWithoutTemplateMatchesNone(t *testing.T) {
 		if _, err := DecodeTemplate(r); err == nil || hasTemplate(r, template("a:1"), []byte("other")) {
 			t.Errorf("data %s: got a template, want none", data)
 		}
+	}
+}
+
+// A client has written the largest number, after which no other follows.
+func TestLargestNumberDoesNotOverflow(t *testing.T) {
+	t.Parallel()
+	last := revision(t, "last", "a:1", math.MaxInt64, "web")
+	all := []*appsv1.ControllerRevision{last}
+	found, err := Resolve(workload("a:2"), all, findIn(all))
+	if err != nil || found.Current.Revision != math.MaxInt64 {
+		t.Errorf("got number %d (%v), want %d", found.Current.Revision, err, math.MaxInt64)
+	}
+	next := revision(t, "next", "a:2", math.MaxInt64, "web")
+	all = append(all, next)
+	found, err = Resolve(workload("a:2"), all, findIn(all))
+	if err != nil || len(found.Actions) != 0 || found.Current != next {
+		t.Errorf("both with the largest number: got %d actions and %s (%v), want none and %s", len(found.Actions),
+			found.Current.Name, err, next.Name)
 	}
 }
