@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// An object with a character that YAML excludes, or with a field name of more than 1,024 bytes, can be read as YAML, alone
-// and in a list.
+// An object with a character that YAML excludes, or with a field name of more than 1,024 bytes, can be read as YAML,
+// alone and in a list.
 func TestUnusualObjectsAreReadableAsYAML(t *testing.T) {
 	t.Parallel()
 	w := start(t)

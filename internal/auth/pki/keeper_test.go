@@ -285,8 +285,8 @@ func overwrite(t *testing.T, path, text string) {
 	}
 }
 
-// A client that only has a suite with CBC or SHA-1 is rejected; browsers and Go clients of the last ten years have better
-// ones.
+// A client that only has a suite with CBC or SHA-1 is rejected. The browsers and Go clients of the last ten years have
+// better ones.
 func TestWeakCipherSuitesAreRejected(t *testing.T) {
 	t.Parallel()
 	server := open(t, t.TempDir(), "127.0.0.1").ServerConfig()

@@ -116,7 +116,7 @@ func TestRareDatesAreCheckedDaily(t *testing.T) {
 	}
 }
 
-// Zones that skip a day, or whose days begin at one o'clock, lose no other day.
+// A zone that skips a day, or has days that begin at one o'clock, loses no other day.
 func TestNextInZonesThatSkipMidnight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ zone, schedule, after, want string }{

@@ -38,7 +38,8 @@ func TestLargestSizesDoNotOverflow(t *testing.T) {
 		d.Spec.Strategy.RollingUpdate.MaxUnavailable = &unavailable
 		s := observed(d, c.sets...)
 		for _, set := range s.Sets {
-			set.Annotations[deployment.DesiredAnnotation], set.Annotations[deployment.MaxAnnotation] = c.scaledFor, c.scaledFor
+			set.Annotations[deployment.DesiredAnnotation] = c.scaledFor
+			set.Annotations[deployment.MaxAnnotation] = c.scaledFor
 		}
 		actions := deployment.Decide(s)
 		if got := sizes(actions); got != c.want {

@@ -57,7 +57,8 @@ func TestUndecodableRevisionOfTheLargestSet(t *testing.T) {
 	t.Parallel()
 	set, observed := hugeSet()
 	set.Status.CurrentRevision = "broken"
-	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(math.MaxInt32))}
+	set.Spec.UpdateStrategy.RollingUpdate =
+		&appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(math.MaxInt32))}
 	broken := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "broken", UID: "broken",
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)},
 		Labels:          set.Spec.Selector.MatchLabels}, Revision: math.MaxInt64}

@@ -178,8 +178,8 @@ func Status(accept string, s *metav1.Status) (Answer, error) {
 	return Body(code, chosen.Name, data)
 }
 
-// toYAML converts JSON. Kubernetes' library reads the JSON as YAML, which excludes some characters and names of more than
-// 1,024 bytes; an object with these is decoded as JSON, and looks a little different.
+// toYAML converts JSON. Kubernetes' library reads the JSON as YAML, which excludes some characters and names of more
+// than 1,024 bytes; an object with these is decoded as JSON, and looks a little different.
 func toYAML(data []byte) ([]byte, error) {
 	if text, err := yaml.JSONToYAML(data); err == nil {
 		return text, nil

@@ -81,9 +81,9 @@ const (
 	allOfOthers   fs.FileMode = 0o077
 )
 
-// secure returns an *OwnerError if another user owns a part of the folder. It takes from other users the access
-// that they do not need: all access to the private folders and to the user's default folder, and write
-// permission for a folder that the user named. A folder that users share, such as /tmp, is an error.
+// secure returns an *OwnerError if another user owns a part of the folder. It removes permissions of
+// other users: all for the private folders and for the user's default folder, and the write permission for a
+// folder that the user named. A folder that users share, such as /tmp, is an error.
 func (f Folder) secure() error {
 	if err := f.checkOwners(); err != nil {
 		return err
