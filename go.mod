@@ -6,6 +6,7 @@ require (
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
 	github.com/go-logr/logr v1.4.4 // the loggers of client-go informers, in adapters/clientgo
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
+	github.com/google/cel-go v0.29.2 // the functions of rules that parse quantities are guarded
 	github.com/google/gnostic-models v0.7.1 // OpenAPI documents as protobuf
 	github.com/google/go-cmp v0.7.0 // differences, in tests
 	github.com/google/uuid v1.6.0 // uids of objects
@@ -18,7 +19,7 @@ require (
 	go.opentelemetry.io/otel/sdk v1.45.0 // tests: records spans
 	go.opentelemetry.io/otel/trace v1.45.0 // the spans of requests
 	go.uber.org/goleak v1.3.0 // tests: nothing runs after Close
-	go.yaml.in/yaml/v3 v3.0.5 // a kubeconfig with the lines of its fields, for what is wrong in it
+	go.yaml.in/yaml/v3 v3.0.5 // the lines of a kubeconfig's fields; the size of a document without its aliases
 	golang.org/x/net v0.62.0 // HTTP/2 that chooses quickly among a thousand streams what to write next
 	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
 	golang.org/x/sys v0.49.0 // tests: mounts that look like those of a pod
@@ -66,7 +67,6 @@ require (
 	github.com/go-openapi/swag/stringutils v0.27.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
-	github.com/google/cel-go v0.29.2 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect

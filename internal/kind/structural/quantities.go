@@ -1,15 +1,9 @@
 package structural
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // parsesQuantities reports whether a rule of a schema parses strings as quantities: quantity(self.size). The
@@ -34,30 +28,4 @@ func parsesQuantities(s *schema.Structural) bool {
 	}
 	visitor.Visit(s)
 	return found
-}
-
-// hugeQuantity returns an error for a string in an object that is a quantity with too many digits, or nil if
-// there is none.
-func hugeQuantity(path *field.Path, value any) *field.Error {
-	switch v := value.(type) {
-	case string:
-		if strings.Trim(v, "+-.0123456789eEinumkKMGTP") == "" &&
-			string(kind.MaskHugeQuantities(object.JSON, []byte(v))) != v {
-			return field.Invalid(path, v,
-				"has too many digits or too large an exponent: a rule of the schema reads it as a quantity")
-		}
-	case []any:
-		for i, item := range v {
-			if err := hugeQuantity(path.Index(i), item); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if err := hugeQuantity(path.Child(name), v[name]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

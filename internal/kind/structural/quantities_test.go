@@ -34,3 +34,31 @@ func TestRulesRejectHugeQuantities(t *testing.T) {
 		}
 	}
 }
+
+// A rule that makes a huge quantity of parts, or that only a message or an allOf parses, is rejected too. Parts that make
+// an ordinary quantity are not.
+func TestRulesRejectComposedQuantities(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"of parts": `"x-kubernetes-validations": [{"rule": "quantity('1e'+self).isGreaterThan(quantity('1'))"}]`,
+		"in a message": `"x-kubernetes-validations": [{"rule": "self == '2'",
+		  "messageExpression": "string(quantity('1e'+self).isInteger())"}]`,
+		"in allOf": `"x-kubernetes-validations": [{"rule": "true"}], "allOf": [{"x-kubernetes-validations": [{"rule": "quantity('1e'+self).isGreaterThan(quantity('1'))"}]}]`,
+		"with optional oldSelf": `"x-kubernetes-validations": [{"optionalOldSelf": true,
+		  "rule": "oldSelf.hasValue() || quantity('1e'+self).isGreaterThan(quantity('1'))"}]`,
+	} {
+		k := newKind(t, `{
+		  "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "disks.example.com"},
+		  "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Disk", "plural": "disks"},
+		    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+		      "properties": {"size": {"type": "string", "maxLength": 9, `+schema+`}}}}}]}}`)
+		for size, want := range map[string]string{"2": "", "999999999": "size: Invalid value: \"1e999999999\""} {
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Disk",
+				"metadata": map[string]any{"name": "a"}, "size": size}}
+			errs := k.Validate(context.Background(), u, nil, "")
+			if (len(errs) == 0) != (want == "") || len(errs) > 0 && !strings.Contains(errs.ToAggregate().Error(), want) {
+				t.Errorf("%s, size %s: errors %v, want %q", name, size, errs, want)
+			}
+		}
+	}
+}

@@ -18,8 +18,8 @@ import (
 type rules struct {
 	tree    func() *ruleTree
 	library func() *cel.Validator
-	// quantities reports whether rules parse strings as quantities.
-	quantities bool
+	// quantities guards rules that parse texts as quantities. It returns nil if there are none.
+	quantities func() *quantityGuard
 }
 
 // rulesOf returns the rules of a schema, or nil if it has none.
@@ -28,9 +28,14 @@ func rulesOf(s *schema.Structural) *rules {
 		return nil
 	}
 	return &rules{
-		tree:       sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
-		library:    sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
-		quantities: parsesQuantities(s),
+		tree:    sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
+		library: sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
+		quantities: sync.OnceValue(func() *quantityGuard {
+			if !parsesQuantities(s) {
+				return nil
+			}
+			return newQuantityGuard(s, s, true)
+		}),
 	}
 }
 
@@ -68,11 +73,6 @@ func (r *rules) check(ctx context.Context, obj map[string]any, change *common.Co
 		return append(errs, field.Invalid(nil, nil,
 			"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
-	if r.quantities {
-		if err := hugeQuantity(nil, obj); err != nil {
-			return append(errs, err)
-		}
-	}
 	var old any
 	var options []cel.Option
 	if change != nil {
@@ -80,6 +80,10 @@ func (r *rules) check(ctx context.Context, obj map[string]any, change *common.Co
 		options = append(options, cel.WithRatcheting(change))
 	}
 	budget := uint64(celconfig.RuntimeCELCostBudget)
+	if err := r.quantities().find(ctx, nil, obj, old, &budget); err != nil {
+		return append(errs, err)
+	}
+	budget = celconfig.RuntimeCELCostBudget
 	if r.tree().hold(ctx, obj, old, &budget) {
 		return errs
 	}
