@@ -116,12 +116,18 @@ func (v *validating) call(ctx context.Context, q *invocation) {
 	q.response, q.err = q.hook.call(ctx, q.subject, false)
 }
 
+// maxWarnings bounds the distinct warnings of all webhooks of a write. An answer has room for fewer.
+const maxWarnings = 4096
+
 // warn passes on the warnings of a response, skipping those in warned. It returns warned with the new ones added.
 func warn(a *admission.Attributes, warned []string, r *admissionv1.AdmissionResponse) []string {
 	if r == nil || a.Warn == nil {
 		return warned
 	}
 	for _, text := range r.Warnings {
+		if len(warned) == maxWarnings {
+			break
+		}
 		if !slices.Contains(warned, text) {
 			a.Warn(text)
 			warned = append(warned, text)

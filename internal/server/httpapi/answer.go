@@ -3,9 +3,9 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/bowline-dev/bowline/internal/server/render"
 	"github.com/bowline-dev/bowline/internal/server/request"
@@ -63,11 +63,9 @@ func writeStatus(w http.ResponseWriter, r *http.Request, s *metav1.Status) {
 
 // sendWarnings writes the Warning headers (RFC 7234: code 299, no agent).
 func sendWarnings(w http.ResponseWriter, warnings []string) {
-	if len(warnings) == 0 {
-		return
-	}
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ")
 	for _, text := range sendable(warnings) {
-		w.Header().Add("Warning", `299 - "`+escape.Replace(text)+`"`)
+		if header, err := utilnet.NewWarningHeader(299, "", text); err == nil { // sendable returns only valid texts
+			w.Header().Add("Warning", header)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -11,13 +13,15 @@ const (
 	maxWarning  = 256
 )
 
-// sendable returns the distinct warnings of an answer. Like in Kubernetes, if they are too long in total,
-// each is truncated and the last ones are left out.
+// sendable returns the distinct warnings of an answer, each as one line. Like in Kubernetes, texts with other
+// control characters, which a webhook may have sent, are left out, because clients reject the whole answer. If
+// the warnings are too long in total, each is truncated and the last ones are left out.
 func sendable(texts []string) []string {
 	all, total := make([]string, 0, len(texts)), 0
 	seen := make(map[string]bool, len(texts))
 	for _, text := range texts {
-		if text == "" || seen[text] {
+		text = strings.ReplaceAll(text, "\n", " ")
+		if text == "" || seen[text] || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			continue
 		}
 		seen[text] = true

@@ -100,13 +100,21 @@ func (r *Request) Form() object.Form {
 // request.
 func (r *Request) Codec() object.Codec { return kind.CodecOf(r.Kind) }
 
-// Warn adds a Warning to the answer.
-func (r *Request) Warn(text string) { r.Warnings = append(r.Warnings, text) }
+// maxWarnings bounds the Warnings of an answer. An answer has fewer, because their total length is limited, but a
+// webhook can return millions.
+const maxWarnings = 4096
+
+// Warn adds a Warning to the answer, unless it has very many.
+func (r *Request) Warn(text string) {
+	if len(r.Warnings) < maxWarnings {
+		r.Warnings = append(r.Warnings, text)
+	}
+}
 
 // AddWarning implements the Recorder of k8s.io/apiserver's package warning, for the validation of kinds. It ignores
 // duplicates.
 func (r *Request) AddWarning(_, text string) {
-	if !slices.Contains(r.Warnings, text) {
+	if len(r.Warnings) < maxWarnings && !slices.Contains(r.Warnings, text) {
 		r.Warn(text)
 	}
 }

@@ -21,8 +21,20 @@ import (
 )
 
 // Of maps an error to the Status that the client receives. It is the only such place: an error that it
-// does not know is an internal error.
+// does not know is an internal error. So is a Status whose code cannot be sent or is not one of an error, which a
+// webhook or an admission plugin may return.
 func Of(err error) metav1.Status {
+	s := of(err)
+	if s.Code < http.StatusBadRequest || s.Code > largestCode {
+		s.Code = http.StatusInternalServerError
+	}
+	return s
+}
+
+// largestCode is the largest status code that net/http sends.
+const largestCode = 999
+
+func of(err error) metav1.Status {
 	var status apierrors.APIStatus
 	var future *store.FutureError
 	var compacted *store.CompactedError
