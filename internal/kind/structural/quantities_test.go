@@ -35,8 +35,8 @@ func TestRulesRejectHugeQuantities(t *testing.T) {
 	}
 }
 
-// A rule that makes a huge quantity of parts, or that only a message or an allOf parses, is rejected too. Parts that make
-// an ordinary quantity are not.
+// A huge quantity that a rule makes of parts, or that only a message or an allOf parses, is rejected too. Parts that
+// make an ordinary quantity are not.
 func TestRulesRejectComposedQuantities(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
