@@ -22,6 +22,8 @@ type Change struct {
 	Expect Expect
 	// Unchanged leaves the key unchanged: the commit only checks Expect. Object is nil.
 	Unchanged bool
+	// Quota is how the change is treated when the store's quota is reached.
+	Quota QuotaClass
 }
 
 // Expect is a precondition on the state of a key before a change. The zero value is Anything.

@@ -29,7 +29,8 @@ type staged struct {
 
 // Commit applies changes atomically. It returns their common revision once they are durable and visible to
 // every reader. At most one change may name a key. Commit returns *ConflictError if a key does not meet its
-// change's precondition. If the changes only delete absent objects or leave keys unchanged, nothing is committed,
+// change's precondition, and *QuotaError if the changes would exceed
+// the quota. If the changes only delete absent objects or leave keys unchanged, nothing is committed,
 // and Commit returns the current revision.
 //
 // If ctx ends before the outcome is known, the error says so; the changes may or may not be applied, and the
@@ -133,7 +134,9 @@ func (p *proposal) wait(ctx context.Context) error {
 func (c *committer) propose(changes []Change) (p, undecided *proposal, err error) {
 	events := make([]*object.Event, 0, len(changes))
 	var discarded []object.Key
+	class := Ordinary
 	for _, change := range changes {
+		class = max(class, change.Quota)
 		before, writer := c.newest(change.Key)
 		if writer != nil {
 			undecided = writer
@@ -153,6 +156,9 @@ func (c *committer) propose(changes []Change) (p, undecided *proposal, err error
 	}
 	if len(events)+len(discarded) == 0 {
 		return nil, undecided, nil
+	}
+	if err := c.usage.check(events, class); err != nil {
+		return nil, nil, err
 	}
 	p, err = newProposal(c.tip+1, events, discarded)
 	return p, nil, err
@@ -215,6 +221,7 @@ func (c *committer) appendInstantly(ctx context.Context, p *proposal) ([]chan st
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	c.tip = p.commit.Revision
+	c.usage.publish(p, false)
 	waiting := c.state.publish([]*proposal{p})
 	c.compactLog()
 	return waiting, nil

@@ -29,6 +29,7 @@ type committer struct {
 	tip object.Revision
 	// staged holds the newest state of each key that pending proposals change.
 	staged map[object.Key]staged
+	usage  usage
 	// proposals are queued for the log; draining reports whether a drain goroutine is running.
 	proposals []*proposal
 	draining  bool
@@ -40,8 +41,8 @@ type committer struct {
 	stop context.CancelFunc
 }
 
-func newCommitter(l log.Log, state *state) committer {
-	return committer{log: l, state: state, instant: l.Instant(), staged: map[object.Key]staged{}}
+func newCommitter(l log.Log, state *state, q Quota) committer {
+	return committer{log: l, state: state, instant: l.Instant(), staged: map[object.Key]staged{}, usage: newUsage(q)}
 }
 
 // start starts the goroutine that follows other writers. The state must be loaded.

@@ -20,6 +20,8 @@ func (s *Store) Fork(ctx context.Context) (*Store, error) {
 		return nil, fmt.Errorf("forking the store: %w", err)
 	}
 	from := s.state
+	s.commits.mu.Lock() // nothing is published meanwhile
+	defer s.commits.mu.Unlock()
 	from.lock.Lock()
 	defer from.lock.Unlock()
 	if from.closed != nil {
@@ -31,6 +33,7 @@ func (s *Store) Fork(ctx context.Context) (*Store, error) {
 		return nil, fmt.Errorf("forking the store: %w", err)
 	}
 	f := newStore(l, Options{HistoryAge: from.history.age, HistoryBytes: from.history.budget})
+	f.commits.usage = s.commits.usage.fork()
 	f.state.objects, f.state.damaged = from.objects.copy(), maps.Clone(from.damaged)
 	f.state.current, f.commits.tip, f.state.history.oldest = revision, revision, revision
 	f.commits.start()

@@ -14,6 +14,7 @@ import (
 func (c *committer) enqueue(p *proposal) {
 	p.resolved = make(chan struct{})
 	c.tip = p.commit.Revision
+	c.usage.staged.add(p.events, 1)
 	c.proposals = append(c.proposals, p)
 	c.batchWait.queued.Add(1)
 	for _, change := range p.commit.Changes {
@@ -93,6 +94,7 @@ func (c *committer) resolve(batch []*proposal, err error) {
 // accept publishes a durable batch. The caller holds mu.
 func (c *committer) accept(batch []*proposal) []chan struct{} {
 	for _, p := range batch {
+		c.usage.publish(p, true)
 		for _, change := range p.commit.Changes {
 			if c.staged[change.Key].proposal == p {
 				delete(c.staged, change.Key)
@@ -115,6 +117,7 @@ func (c *committer) reject(batch []*proposal, err error) []*proposal {
 	batch = append(batch, c.proposals...)
 	for _, p := range batch {
 		p.withdraw()
+		c.usage.staged.add(p.events, -1)
 	}
 	c.proposals = nil
 	c.batchWait.queued.Store(0)
@@ -155,6 +158,7 @@ func (c *committer) adopt(commit log.Commit) error {
 	if len(c.staged) == 0 {
 		c.tip = commit.Revision
 	}
+	c.usage.publish(p, false)
 	waiting := c.state.publish([]*proposal{p})
 	c.mu.Unlock()
 	c.compactLog()

@@ -40,6 +40,8 @@ type Options struct {
 	// AcceptDamage opens the store even if its log has unreadable objects: see DamagedError and
 	// Store.Damaged.
 	AcceptDamage bool
+	// Quota bounds the bytes of live objects. The zero value sets no bound.
+	Quota Quota
 }
 
 // Store holds the objects of a control plane. It is safe for concurrent use.
@@ -70,7 +72,7 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 
 func newStore(l log.Log, options Options) *Store {
 	st := newState(options)
-	return &Store{log: l, state: st, commits: newCommitter(l, st)}
+	return &Store{log: l, state: st, commits: newCommitter(l, st, options.Quota)}
 }
 
 func (s *Store) load(ctx context.Context, options Options) error {
@@ -80,6 +82,7 @@ func (s *Store) load(ctx context.Context, options Options) error {
 		Live: func(o *object.Object) error {
 			newest = max(newest, o.Revision)
 			st.objects.load(o)
+			s.commits.usage.durable.count(o.Key.Namespace(), int64(o.Size()))
 			return nil
 		},
 		History: st.history.load,

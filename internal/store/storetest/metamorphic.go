@@ -93,9 +93,12 @@ func answers(t *testing.T, subject Subject, ops []operation) []string {
 	lines := make([]string, len(ops))
 	for i, o := range ops {
 		lines[i] = p.perform(o)
+		for _, l := range p.stores {
+			checkUsage(t, l.store)
+		}
 	}
 	return lines
 }
 
-// bounded configures a history shorter than a script.
-var bounded = store.Options{HistoryBytes: 60_000}
+// bounded configures a history shorter than a script, and a quota that some of its commits would exceed.
+var bounded = store.Options{HistoryBytes: 60_000, Quota: store.Quota{Bytes: 6_000, NamespaceBytes: 3_000}}

@@ -77,7 +77,10 @@ func (l *openStore) formatError(err error) string {
 	var conflict *store.ConflictError
 	var compacted *store.CompactedError
 	var future *store.FutureError
+	var full *store.QuotaError
 	switch {
+	case errors.As(err, &full):
+		return fmt.Sprintf("namespace %q is full", full.Namespace)
 	case errors.As(err, &conflict):
 		return fmt.Sprintf("conflict at %s with %s", conflict.Key, l.formatObject(conflict.Actual))
 	case errors.As(err, &compacted):
