@@ -3,6 +3,7 @@ module github.com/bowline-dev/bowline
 go 1.26.8
 
 require (
+	github.com/KimMachineGun/automemlimit v1.0.1 // the memory limits of cgroups and of the machine
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
 	github.com/go-logr/logr v1.4.4 // the loggers of client-go informers, in adapters/clientgo
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
@@ -72,6 +73,7 @@ require (
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
+	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
