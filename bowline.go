@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/auth/pki"
+	"github.com/bowline-dev/bowline/internal/capacity"
 	"github.com/bowline-dev/bowline/internal/https"
 	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -37,8 +38,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// encodingBudget bounds the additional encodings of objects (JSON besides protobuf), in bytes.
-const encodingBudget = 64 << 20
+// encodingBudget bounds the additional encodings of objects (JSON besides protobuf), and historyBudget the states that
+// were replaced, in bytes. Each is also bounded by a share of the memory of the process. An object takes about 1.3
+// times its size, and garbage up to as much again, so a quota of a third leaves a third for everything else.
+const (
+	encodingBudget, encodingShare = 64 << 20, 32
+	historyBudget, historyShare   = 256 << 20, 16
+	quotaShare                    = 3
+)
 
 // Storage makes the objects of a plane durable. Package storage/disk opens one in a directory. It is opaque: only this
 // module implements it.
@@ -61,6 +68,13 @@ type Options struct {
 	// SkipBootstrap starts without creating or repairing the built-in namespaces and the kubernetes Service, and
 	// without deleting stored Events when they expire. Forks use it, and programs that inspect a backup.
 	SkipBootstrap bool
+	// MaxBytes bounds the size of the stored objects: their encodings, and about 300 bytes for each. At the limit,
+	// writes that add bytes are rejected with status 507; reads, deletes, status updates and leases continue. 0 means
+	// a third of the memory that the process may use: of the machine, its cgroup, its ulimits and GOMEMLIMIT. A
+	// negative number means no limit.
+	MaxBytes int64
+	// MaxNamespaceBytes bounds the stored objects of each namespace like MaxBytes; 0 means no limit.
+	MaxNamespaceBytes int64
 	// ID identifies the plane, as the UID of the namespace kube-system, which clients use as the identity of
 	// a cluster. A plane restarted with the same ID recognizes what it created elsewhere. Empty means a
 	// random ID.
@@ -132,11 +146,26 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Controllers, err = selectControllers(o.Controllers); err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
-	state, err := store.New(ctx, o.Storage, store.Options{AcceptDamage: o.AcceptDamage})
+	state, err := store.New(ctx, o.Storage, storeOptions(o))
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	return newPlane(ctx, o, state, nil)
+}
+
+// storeOptions returns the options of a plane's store. The memory of the process bounds what it holds.
+func storeOptions(o Options) store.Options {
+	memory := capacity.Memory()
+	quota := store.Quota{Bytes: o.MaxBytes, NamespaceBytes: o.MaxNamespaceBytes}
+	switch {
+	case o.MaxBytes == 0:
+		quota.Bytes = memory / quotaShare
+	case o.MaxBytes < 0:
+		quota.Bytes = 0
+	}
+	return store.Options{
+		AcceptDamage: o.AcceptDamage, Quota: quota, HistoryBytes: int(min(historyBudget, memory/historyShare)),
+	}
 }
 
 // newPlane starts a plane on a store and takes ownership of it. o.Controllers must be a result of selectControllers.
@@ -168,9 +197,10 @@ func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
 	}
 	webhooks, webhookMetrics := webhook.Plugins(p.ctx, o.Logger)
 	_, inMemory := o.Storage.(*memory.Log)
+	encodings := int(min(encodingBudget, capacity.Memory()/encodingShare))
 	p.server, err = server.New(ctx, server.Options{
 		Store:         p.store,
-		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
+		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodings))...),
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins: slices.Concat(plugins.Defaults(), o.Plugins, []admission.Plugin{&plugins.Initializers{}},
@@ -225,7 +255,7 @@ func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.listener = https.Limit(listener, https.MaxConnections(), p.log)
+	p.listener = https.Limit(listener, maxConnections(), p.log)
 	if o.TLS != nil {
 		if o.TLS.ClientCAs == nil {
 			return nil, errors.New("Options.TLS has no ClientCAs, so no client could authenticate: set TLS.ClientCAs")
@@ -240,6 +270,14 @@ func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 		return nil, err
 	}
 	return p.keys.Roots(), nil
+}
+
+// An idle connection takes about 20 KiB, and one with a watch twice as much. Connections may have an eighth of the
+// memory.
+const connectionShare, connectionBytes = 8, 32 << 10
+
+func maxConnections() int {
+	return int(min(int64(https.MaxConnections()), capacity.Memory()/connectionShare/connectionBytes))
 }
 
 // serve starts to accept connections on the socket, until Close.

@@ -38,9 +38,8 @@ func (c *limitListener) Accept() (net.Conn, error) {
 	default:
 		if time.Since(c.logged) > limitLogInterval {
 			c.logged = time.Now()
-			c.log.Warn("too many open connections: no more are accepted until some are closed: raise the limit of "+
-				"open files "+
-				"(ulimit -Hn), or find the clients that open them", "address", c.Addr(), "connections", cap(c.places))
+			c.log.Warn("too many open connections: no more are accepted until some are closed: find the clients "+
+				"that open them, or allow the process more open files (ulimit -Hn) or more memory", "address", c.Addr(), "connections", cap(c.places))
 		}
 		select {
 		case c.places <- struct{}{}:

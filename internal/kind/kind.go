@@ -156,6 +156,9 @@ type Info struct {
 	// Lifetime is the time after the last write of an object at which the server deletes it; 0 means never.
 	Lifetime time.Duration
 
+	// Heartbeat states that updates of objects are heartbeats. They continue while the store is full.
+	Heartbeat bool
+
 	// Generation makes the server count changes of the declared state in metadata.generation.
 	Generation bool
 

@@ -173,6 +173,8 @@ func (s *Server) checks(more []Check) []Check {
 		{Name: "ping", Check: func(context.Context) error { return nil }},
 		{Name: "store", Check: func(context.Context) error { return s.store.Err() }},
 		{Name: "damage", Check: operations.CheckDamage(s.store), Ready: true, Informational: true},
+		{Name: "quota", Check: operations.CheckQuota(s.store), Ready: true, Informational: true},
+		{Name: "memory", Check: httpapi.CheckMemory(), Ready: true, Informational: true},
 	}, more, []Check{{Name: "shutdown", Ready: true, Check: func(context.Context) error {
 		if s.tasks.Context().Err() != nil {
 			return errors.New("the server is stopping")

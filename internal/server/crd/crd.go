@@ -244,7 +244,8 @@ func (d *Definitions) commit(ctx context.Context, current *object.Object,
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.store.Commit(ctx, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)})
+	_, err = d.store.Commit(ctx, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision),
+		Quota: store.Exempt})
 	return fresh, err
 }
 

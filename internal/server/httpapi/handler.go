@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/capacity"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 	"github.com/bowline-dev/bowline/internal/server/fair"
@@ -65,6 +66,7 @@ type Options struct {
 type Handler struct {
 	o               Options
 	delayedRefusals atomic.Int64
+	memory          capacity.Gauge
 	gzips           sync.Pool // of *gzip.Writer
 }
 

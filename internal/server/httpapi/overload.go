@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/capacity"
 	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/server/fair"
 	"github.com/bowline-dev/bowline/internal/server/request"
@@ -36,6 +37,9 @@ const (
 	// of the heaviest requests on each core, and all programs together three. Another request then waits for
 	// at most that many turns of Go's scheduler, of 10 ms each.
 	maxSeats = 32
+	// memoryPerSeat bounds the seats of a process with little memory, in bytes. At 256 MiB, one of the heaviest
+	// requests runs at a time.
+	memoryPerSeat = 8 << 20
 	// maxLightSeats is the maximum for a light request. Light requests do not wait behind heavier ones of their
 	// program.
 	maxLightSeats = 4
@@ -43,10 +47,11 @@ const (
 	maxProgramLength = 64
 )
 
-// Limits derives the limits from the number of cores. As in Kubernetes, a request waits for at most a quarter
-// of its time.
+// Limits derives the limits from the number of cores and the memory that the process may use. As in Kubernetes, a
+// request waits for at most a quarter of its time.
 func Limits(timeout time.Duration) fair.Limits {
 	seats := 96 * max(2, runtime.GOMAXPROCS(0))
+	seats = int(min(int64(seats), max(maxSeats, capacity.Memory()/memoryPerSeat)))
 	return fair.Limits{Seats: seats, Waiting: 4 * seats, Patience: timeout / 4}
 }
 
@@ -61,6 +66,9 @@ func (h *Handler) enter(x *exchange, user *auth.User) error {
 		_, _, exempt = healthPath(x.route.Path)
 	}
 	if !exempt {
+		if err := h.checkMemory(x); err != nil {
+			return err
+		}
 		began := time.Now()
 		weight := h.weight(x)
 		// A forged User-Agent takes nothing from other users.

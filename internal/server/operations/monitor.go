@@ -21,6 +21,17 @@ func CheckDamage(s *store.Store) func(context.Context) error {
 	}
 }
 
+// CheckQuota returns the health check that a tenth of a store's quota is left.
+func CheckQuota(s *store.Store) func(context.Context) error {
+	return func(context.Context) error {
+		if u := s.Usage(); u.Near() {
+			return fmt.Errorf("the objects have %d of at most %d bytes, and writes that exceed them are rejected: "+
+				"delete objects, or restart the server with a larger --max-bytes", u.Bytes, u.Max)
+		}
+		return nil
+	}
+}
+
 var (
 	resourceObjects = prometheus.NewDesc("apiserver_resource_objects", "Objects that are stored.",
 		[]string{"group", "resource"}, nil)
@@ -29,9 +40,16 @@ var (
 		[]string{"resource"}, nil)
 	damagedObjects = prometheus.NewDesc("bowline_store_damaged_objects", "Objects that are stored and cannot be read.",
 		nil, nil)
+	storageBytes = prometheus.NewDesc("apiserver_storage_size_bytes", "Bytes of the objects that are stored.",
+		[]string{"storage_cluster_id"}, nil)
+	quotaBytes = prometheus.NewDesc("bowline_store_quota_bytes", "Bytes that stored objects may have; 0 without a quota.",
+		nil, nil)
+	quotaRejections = prometheus.NewDesc("bowline_store_quota_rejections_total",
+		"Writes that were rejected because the store or a namespace is full.", nil, nil)
 )
 
-// Collector collects the number of stored objects of each kind, and of those that cannot be read.
+// Collector collects the number of stored objects of each kind and of those that cannot be read, and the store's use
+// of its quota.
 type Collector struct {
 	Store *store.Store
 	Kinds *kind.Registry
@@ -44,11 +62,18 @@ func (Collector) Describe(to chan<- *prometheus.Desc) {
 	to <- resourceObjects
 	to <- storageObjects
 	to <- damagedObjects
+	to <- storageBytes
+	to <- quotaBytes
+	to <- quotaRejections
 }
 
 // Collect implements prometheus.Collector.
 func (c Collector) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(damagedObjects, prometheus.GaugeValue, float64(len(c.Store.Damaged())))
+	u := c.Store.Usage()
+	to <- prometheus.MustNewConstMetric(storageBytes, prometheus.GaugeValue, float64(u.Bytes), "bowline-0")
+	to <- prometheus.MustNewConstMetric(quotaBytes, prometheus.GaugeValue, float64(u.Max))
+	to <- prometheus.MustNewConstMetric(quotaRejections, prometheus.CounterValue, float64(u.Rejected))
 	snapshot, err := c.Store.Snapshot(context.Background(), store.AtLeast(0)) // never waits
 	if err != nil {
 		return // the store is closed

@@ -39,6 +39,7 @@ func of(err error) metav1.Status {
 	var future *store.FutureError
 	var compacted *store.CompactedError
 	var full *log.FullError
+	var quota *store.QuotaError
 	var failed *log.FailedError
 	var damaged *store.UnreadableError
 	switch {
@@ -48,6 +49,8 @@ func of(err error) metav1.Status {
 		return TooLarge(future).Status()
 	case errors.As(err, &compacted):
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.").Status()
+	case errors.As(err, &quota):
+		return quotaReached(quota)
 	case errors.As(err, &full):
 		return storageUnavailable(http.StatusInsufficientStorage, metav1.StatusReasonInternalError, full,
 			"there is room")
@@ -69,6 +72,23 @@ func of(err error) metav1.Status {
 func Internal(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 }
+
+// quotaReached returns the answer to a write that adds bytes to a full store. It asks for no retry, because only
+// somebody who makes room helps. etcd's error is a 500 in Kubernetes.
+func quotaReached(err *store.QuotaError) metav1.Status {
+	flag := "--max-bytes"
+	if err.Namespace != "" {
+		flag = "--max-namespace-bytes"
+	}
+	return metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: reasonFull,
+		Message: err.Error() + "; nothing was written; reads and deletes continue: delete objects, or restart the " +
+			"server with a larger " + flag,
+	}
+}
+
+// reasonFull is the reason of a write that a full store rejects. Kubernetes has none for it.
+const reasonFull metav1.StatusReason = "InsufficientStorage"
 
 // storageUnavailable returns the answer to a write while the disk is full or fails. Clients that know Retry-After,
 // such as client-go, retry for some seconds. Kubernetes answers 500 without a hint; the reason of a full disk

@@ -167,7 +167,7 @@ func (op *removal) removeOnce(key object.Key,
 		if err != nil {
 			return false, err
 		}
-		change := store.Change{Key: key, Object: fresh, Expect: store.At(current.Revision)}
+		change := store.Change{Key: key, Object: fresh, Expect: store.At(current.Revision), Quota: store.Exempt}
 		if err := op.commit(change, nil, nil, also...); err != nil { // the claims stay
 			return false, err
 		}

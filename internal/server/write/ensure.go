@@ -85,7 +85,8 @@ func (op *operation) createInitial(key object.Key, initial kind.Object) error {
 	if err != nil {
 		return err
 	}
-	return op.commit(store.Change{Key: key, Object: fresh, Expect: store.Absent()}, op.obj, nil)
+	return op.commit(store.Change{Key: key, Object: fresh, Expect: store.Absent(), Quota: store.Exempt},
+		op.obj, nil)
 }
 
 // correct updates an existing object, or deletes it if an update is impossible (needsReplacement).
@@ -95,7 +96,7 @@ func (op *operation) correct(current *object.Object, i kind.Initial) (needsRepla
 	if op.old, err = stored.Read(k, current); err != nil {
 		return false, err
 	}
-	change := store.Change{Key: current.Key, Expect: store.At(current.Revision)}
+	change := store.Change{Key: current.Key, Expect: store.At(current.Revision), Quota: store.Exempt}
 	if i.NeedsReplacement != nil && i.NeedsReplacement(op.old) {
 		return true, op.commit(change, nil, op.old)
 	}

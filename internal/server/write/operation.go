@@ -251,6 +251,7 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	change.Quota = max(change.Quota, op.quotaClass())
 	changes := append(also, change)
 	if op.req.Info.Claims {
 		changes = append(changes, claim.Changes(k, obj, old)...)
@@ -265,9 +266,22 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	return err
 }
 
+// quotaClass returns how the operation is treated while the store is full. Clients must be able to make room, and
+// controllers to record what they have done; heartbeats must not stop.
+func (op *operation) quotaClass() store.QuotaClass {
+	switch {
+	case op.deletion != nil:
+		return store.Exempt
+	case op.req.Subresource == "status", op.req.Info.Heartbeat && op.old != nil,
+		op.old != nil && op.old.GetDeletionTimestamp() != nil:
+		return store.Reserved
+	}
+	return store.Ordinary
+}
+
 // finish removes current, which nothing holds any longer, together with other changes. change may have a Last state.
 func (op *operation) finish(change store.Change, also ...store.Change) error {
-	change.Key, change.Expect = op.current.Key, store.At(op.current.Revision)
+	change.Key, change.Expect, change.Quota = op.current.Key, store.At(op.current.Revision), store.Exempt
 	var old kind.Object
 	if op.req.Info.Claims {
 		var err error

@@ -38,7 +38,8 @@ func Command() *cobra.Command {
   - webhooks that do not respond, and the writes that they block;
   - workloads whose selectors match the same pods, and pods that two disruption
     budgets match, so that they cannot be evicted;
-  - API groups whose discovery fails, which keeps deleted namespaces terminating.
+  - API groups whose discovery fails, which keeps deleted namespaces terminating;
+  - a store, or a server, that is nearly full.
 
 The command only reads, and probes webhooks without calling them. It works with any
 Kubernetes server.
@@ -104,7 +105,7 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 		return failures[0]
 	}
 	d.addDiscoveryFailures(failures)
-	checks := []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets}
+	checks := []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets, d.room}
 	for _, check := range checks {
 		if err := check(ctx); err != nil {
 			return err

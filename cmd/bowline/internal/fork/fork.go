@@ -135,6 +135,7 @@ type forkInfo struct {
 }
 
 func (f *forkRun) run(ctx context.Context) (err error) {
+	serve.LimitMemory()
 	serve.LimitGarbage()
 	start := time.Now()
 	stream, err := f.open(ctx)

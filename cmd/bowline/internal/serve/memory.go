@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+
+	"github.com/bowline-dev/bowline/internal/capacity"
 )
 
 // PauseGC disables garbage collection until LimitGarbage is called, unless GOGC is set. Nearly all data that
@@ -13,6 +15,15 @@ import (
 func PauseGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(-1)
+	}
+}
+
+// LimitMemory sets Go's memory limit to the memory that the machine, the cgroup and the limits of the process leave for
+// it, unless GOMEMLIMIT is set. Go then collects garbage more often rather than let the kernel end the process, and the
+// server rejects requests while the memory is short.
+func LimitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(capacity.GoLimit())
 	}
 }
 
@@ -28,7 +39,8 @@ func LimitGarbage() {
 // adjustGC sets the GC percentage for the current live heap, and schedules itself to run after the next
 // collection, when the live heap has been measured again.
 func adjustGC(before int) {
-	percent := garbagePercent(liveHeap())
+	live := liveHeap()
+	percent := min(garbagePercent(live), percentWithin(live, debug.SetMemoryLimit(-1)))
 	if percent != before {
 		debug.SetGCPercent(percent)
 	}
@@ -57,4 +69,18 @@ func garbagePercent(live uint64) int {
 		return 55
 	}
 	return 40
+}
+
+// minPercent is the minimum GC percentage. Collections become frequent when it is reached, and the server rejects
+// requests that add to the heap.
+const minPercent = 10
+
+// percentWithin returns the GC percentage at which the next collection starts when half of the memory between live
+// bytes and a limit is used. So the live heap is measured again before it can reach the limit, however fast it grows.
+func percentWithin(live uint64, limit int64) int {
+	if live == 0 || limit <= 0 {
+		return 100
+	}
+	left := max(0, limit-int64(min(live, uint64(limit))))
+	return int(max(minPercent, min(100, uint64(left)*50/live)))
 }

@@ -1,6 +1,9 @@
 package serve
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // TestGCPercentDecreasesAsHeapGrows checks that the GC percentage decreases as the heap grows.
 func TestGCPercentDecreasesAsHeapGrows(t *testing.T) {
@@ -13,5 +16,22 @@ func TestGCPercentDecreasesAsHeapGrows(t *testing.T) {
 				before)
 		}
 		before = percent
+	}
+}
+
+// TestGCStartsBeforeLimit checks that the next collection starts within half of what is left of the memory limit.
+func TestGCStartsBeforeLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		live  uint64
+		limit int64
+		want  int
+	}{
+		{0, 100, 100}, {100, math.MaxInt64, 100}, {10, 100, 100}, {50, 100, 50}, {60, 100, 33}, {80, 100, 12},
+		{95, 100, minPercent}, {200, 100, minPercent},
+	} {
+		if got := percentWithin(c.live, c.limit); got != c.want {
+			t.Errorf("%d of %d bytes are live: got %d %%, want %d", c.live, c.limit, got, c.want)
+		}
 	}
 }

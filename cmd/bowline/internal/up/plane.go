@@ -21,6 +21,9 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, stored *storage
 		Controllers: serve.PlaneControllers(p.controllers.List),
 		Logger:      p.log,
 
+		MaxBytes:          p.maxBytes,
+		MaxNamespaceBytes: p.maxNamespaceBytes,
+
 		TracerProvider: p.traces,
 	}
 	if stored != nil {

@@ -26,6 +26,8 @@ type plan struct {
 	flags       upFlags
 	host        string // of the listen address
 	controllers serve.Selection
+	// maxBytes and maxNamespaceBytes bound the stored objects; 0 stands for the default.
+	maxBytes, maxNamespaceBytes int64
 
 	started time.Time
 	stdin   io.Reader
@@ -36,6 +38,7 @@ type plan struct {
 
 // run serves until ctx is done, then stops everything in reverse order of startup.
 func (p *plan) run(ctx context.Context) (err error) {
+	serve.LimitMemory()
 	serve.PauseGC()
 	if p.controllers.Network {
 		if err := network.Check(p.flags.networkProvider); err != nil {

@@ -26,6 +26,8 @@ type upFlags struct {
 	controllers     []string
 	files           []string
 	nodes           int
+	maxBytes        string
+	maxNamespace    string
 	networkProvider string
 	ingress         ingressFlags
 	ephemeral       bool
@@ -58,6 +60,11 @@ does not start. With --accept-damage it serves all other objects; the damaged on
 the store until they are deleted. If the object store itself is missing, the server does not
 start with an empty one.
 
+Objects are held in memory, whose size is bounded: --max-bytes. If they reach it, writes
+that add to them are rejected with status 507; reads, deletes and status updates continue.
+The server uses the memory that the machine, its cgroup and its ulimits allow, or that of
+GOMEMLIMIT, and rejects requests while it is short.
+
 If OTEL_EXPORTER_OTLP_ENDPOINT names an OpenTelemetry collector, the server exports a trace
 of each request with its stages.
 
@@ -81,6 +88,9 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the default contro
 
   # Send a trace of each request to a collector on this machine.
   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 bowline up
+
+  # Store at most 512 MiB of objects, and 16 MiB in each namespace.
+  bowline up --max-bytes 512Mi --max-namespace-bytes 16Mi
 
   # Simulate the nodes node-0, node-1 and node-2, whose pods change their
   # status without running.
@@ -138,6 +148,11 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"apply the manifests in a `file` of up to 256 MiB, folder or standard input (-); repeatable; folders are read "+
 			"recursively, except testdata")
+	set.StringVar(&f.maxBytes, "max-bytes", "",
+		"maximum `size` of all stored objects, such as 2Gi: beyond it, writes that add to them are rejected "+
+			"(default: a third of the memory that the process may use)")
+	set.StringVar(&f.maxNamespace, "max-namespace-bytes", "",
+		"maximum `size` of the stored objects of each namespace (default: none)")
 	set.IntVar(&f.nodes, "nodes", 0,
 		"`number` of simulated nodes, which set the status of pods without running them")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
@@ -185,6 +200,14 @@ func (f *upFlags) plan() (*plan, error) {
 		return nil,
 			cli.Usagef("--accept-damage and --ephemeral exclude each other: omit one of them")
 	}
+	maxBytes, err := cli.Bytes("max-bytes", f.maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	maxNamespaceBytes, err := cli.Bytes("max-namespace-bytes", f.maxNamespace)
+	if err != nil {
+		return nil, err
+	}
 	controllers, err := serve.SelectControllers(f.controllers, serve.KnownControllers())
 	if err != nil {
 		return nil, err
@@ -192,5 +215,6 @@ func (f *upFlags) plan() (*plan, error) {
 	if err := manifest.Check(f.files); err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
-	return &plan{flags: *f, host: host, controllers: controllers}, nil
+	return &plan{flags: *f, host: host, controllers: controllers, maxBytes: maxBytes,
+		maxNamespaceBytes: maxNamespaceBytes}, nil
 }

@@ -22,7 +22,7 @@ func leaseKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "Lease", Plural: "leases", Singular: "lease",
 		Namespaced:     true,
-		CreateOnUpdate: true, ConditionalUpdate: true,
+		CreateOnUpdate: true, ConditionalUpdate: true, Heartbeat: true,
 		Endpoints: []kind.Endpoint{{Group: "coordination.k8s.io", Version: "v1"}},
 	}, kind.Rules[*coordinationv1.Lease]{
 		Validate: validateLease,
