@@ -1,3 +1,3 @@
-package main
+package program
 
 import _ "time/tzdata" // time zones of CronJobs, for machines without a zone database

@@ -1,0 +1,224 @@
+// Package attacks sends hostile requests to servers, each to a process of its own, and measures their cost.
+//
+// Each row of the table has a server: this test binary, executed again as bowline up, over TLS and with a limit on its
+// data segment. The rows run one after the other. A row fails if
+//
+//   - the requests cost more than a second of the server's CPU, including what goes on after the answer;
+//   - its memory grows by more than 256 MiB and the size of the requests;
+//   - the answer is not the expected one, or comes late, or is large although it is an error;
+//   - the server ends, recovers from a panic, or does not answer /livez and a read promptly afterwards;
+//   - the server does not stop within seconds of SIGTERM.
+//
+// The files of this package have one area each. To run one row:
+//
+//	go test ./cmd/bowline/attacks -run 'TestAttacks/bodies/a_million_values' -v
+package attacks
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Limits of a row that states no others.
+const (
+	maxCPU        = time.Second
+	maxMemory     = 256 // MiB
+	maxAnswerTime = 10 * time.Second
+	maxLivez      = time.Second // of one probe, after the requests
+	maxErrorBytes = 1 << 20     // of an answer that is an error
+)
+
+// limitExceeded are the status codes of a request that exceeds a limit.
+var limitExceeded = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+
+// profiles is a folder for CPU profiles of the rows that run.
+var profiles = flag.String("profiles", "", "write a CPU profile of each row's server to this `folder`")
+
+// row is an attack.
+type row struct {
+	name string
+
+	flags   []string             // of bowline up
+	setup   []request            // sent before the measurement; each must succeed
+	prepare func(*server)        // called after setup
+	send    []request            // the attack; the last answer counts
+	run     func(*server) answer // the attack, if it is not only requests
+
+	codes []int  // of the answer; limitExceeded if there are none
+	text  string // a part of the answer
+
+	cpu    time.Duration // maxCPU if it is zero
+	memory int           // MiB; maxMemory if it is zero
+	within time.Duration // how soon the answer must come; maxAnswerTime if it is zero
+	livez  time.Duration // limit for /livez during the attack; not probed if it is zero
+}
+
+// area is a group of rows.
+type area struct {
+	name string
+	rows func() []row
+}
+
+// areas is the table. Its rows are functions because their bodies are large.
+func areas() []area {
+	return []area{
+		{"bodies", bodies},
+		{"YAML", yamlBodies},
+		{"media types", mediaTypes},
+	}
+}
+
+func TestMain(m *testing.M) {
+	runServer() // does not return in a server's process
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// TestAttacks runs the table, and prints it with -v.
+func TestAttacks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the cost of a process is measured on Linux only")
+	}
+	var all report
+	defer all.log(t)
+	for _, a := range areas() {
+		t.Run(a.name, func(t *testing.T) {
+			rows := a.rows()
+			unique(t, rows)
+			for _, r := range rows {
+				t.Run(r.name, func(t *testing.T) {
+					got := r.attack(t)
+					t.Log(got.String())
+					all.add(a.name, r.name, got)
+					for _, problem := range got.problems {
+						t.Error(problem)
+					}
+				})
+			}
+		})
+	}
+}
+
+func unique(t *testing.T, rows []row) {
+	names := map[string]bool{}
+	for _, r := range rows {
+		if names[r.name] {
+			t.Errorf("two rows are named %q", r.name)
+		}
+		names[r.name] = true
+	}
+}
+
+// attack runs the row. Other programs on the machine can only add to its CPU time, so a row that needs too much is
+// measured again, twice at most, and the last measurement counts.
+func (r row) attack(t *testing.T) outcome {
+	var got outcome
+	for range 3 {
+		got = r.once(t)
+		if got.cpu <= r.maxCPU() {
+			return got
+		}
+		t.Logf("measured %v of CPU time", got.cpu.Round(time.Millisecond))
+	}
+	return got
+}
+
+// once starts a server, runs the row, and stops the server.
+func (r row) once(t *testing.T) outcome {
+	s := startServer(t, r.flags...)
+	defer s.kill()
+	for _, q := range r.setup {
+		if a := s.send(q); a.code < 200 || a.code > 299 {
+			t.Fatalf("setup: %s %s: %s", q.method, q.path, a)
+		}
+	}
+	if r.prepare != nil {
+		r.prepare(s)
+	}
+	var got outcome
+	profiled := func() {}
+	if *profiles != "" {
+		profiled = s.profile(t.Name())
+	}
+	m := s.measure(r.livez > 0)
+	if r.run != nil {
+		got.answer = r.run(s)
+	}
+	for _, q := range r.send {
+		got.answer = s.send(q)
+		got.sent += len(q.body)
+	}
+	m.end(&got)
+	r.judge(&got)
+	profiled()
+	if problem := s.stop(); problem != "" {
+		got.fail("%s", problem)
+	}
+	return got
+}
+
+// judge adds the reasons for which the outcome is not the expected one.
+func (r row) judge(o *outcome) {
+	codes := r.codes
+	if codes == nil {
+		codes = limitExceeded
+	}
+	if !slices.Contains(codes, o.answer.code) || !strings.Contains(o.answer.text(), r.text) {
+		o.fail("answer %s, want %v with %q", o.answer, codes, r.text)
+	}
+	if most := r.maxCPU(); o.cpu > most {
+		o.fail("it took %v of CPU time, want at most %v", o.cpu.Round(time.Millisecond), most)
+	}
+	memory := int64(maxMemory)
+	if r.memory > 0 {
+		memory = int64(r.memory)
+	}
+	if most := memory<<20 + int64(o.sent); o.memory > most {
+		o.fail("memory grew by %d MiB, want at most %d", o.memory>>20, most>>20)
+	}
+	within := maxAnswerTime
+	if r.within > 0 {
+		within = r.within
+	}
+	if o.answer.took > within {
+		o.fail("the answer came after %v, want %v", o.answer.took, within)
+	}
+	if o.answer.code >= 400 && len(o.answer.body) > maxErrorBytes {
+		o.fail("the error has %d bytes, want at most %d", len(o.answer.body), maxErrorBytes)
+	}
+	if r.livez > 0 && o.slowest > r.livez {
+		o.fail("/livez took %v during the attack, want at most %v", o.slowest, r.livez)
+	}
+}
+
+func (r row) maxCPU() time.Duration {
+	if r.cpu > 0 {
+		return r.cpu
+	}
+	return maxCPU
+}
+
+// outcome is the measured cost of an attack, and its answer.
+type outcome struct {
+	answer   answer
+	sent     int // bytes of bodies
+	cpu      time.Duration
+	memory   int64         // bytes: the peak above the value before the attack
+	slowest  time.Duration // of the probes of /livez during the attack
+	problems []string
+}
+
+func (o *outcome) fail(format string, values ...any) {
+	o.problems = append(o.problems, fmt.Sprintf(format, values...))
+}
+
+func (o *outcome) String() string {
+	return fmt.Sprintf("cpu %4d ms, peak %3d MiB: %s", o.cpu.Milliseconds(), o.memory>>20, o.answer)
+}
