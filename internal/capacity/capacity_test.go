@@ -50,7 +50,7 @@ func TestMemoryFollowsLimits(t *testing.T) {
 	}{
 		{"true", 256 * mib, math.MaxInt64 - 1},
 		{"ulimit -v 3000000", 600 * mib, 2800 * mib},
-		{"ulimit -d 1000000", 1000000 * 1024, 1000000 * 1024},
+		{"ulimit -d 1000000", 800 * mib, 1000000*1024 - mib},
 		{"export GOMEMLIMIT=300MiB", 300 * mib, 300 * mib},
 	} {
 		command := exec.Command("sh", "-c", c.limits+"; exec "+program)

@@ -7,18 +7,18 @@ import (
 	"syscall"
 )
 
-// unmapped is the address space that is reserved for what the process maps later without using it: stacks of threads,
-// and Go's heap, which grows by 64 MiB at a time.
-const unmapped = 192 << 20
+// Go's heap grows by 64 MiB at a time, which count as data at once. mapped is reserved for the last such part and for
+// Go's tables about it. unused is the address space that is reserved for it and for the stacks of threads.
+const mapped, unused = 96 << 20, 192 << 20
 
 // ofProcess returns the memory that the limits of the process's data and address space leave for use.
 func ofProcess() int64 {
 	least := int64(math.MaxInt64)
 	if bytes, ok := resourceLimit(syscall.RLIMIT_DATA); ok {
-		least = bytes
+		least = max(bytes-mapped, bytes/2)
 	}
 	if bytes, ok := resourceLimit(syscall.RLIMIT_AS); ok {
-		least = min(least, max(bytes-mappedUnused()-unmapped, bytes/4))
+		least = min(least, max(bytes-mappedUnused()-unused, bytes/4))
 	}
 	return least
 }

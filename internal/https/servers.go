@@ -26,9 +26,11 @@ func newHTTPServers(handler http.Handler, to *slog.Logger) (http1 *http.Server, 
 		ErrorLog:          log.New(connectionErrors{to}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 1000,
-			// Request bodies and many small responses share a connection: larger windows save round trips.
-			MaxReceiveBufferPerStream:     1 << 20,
-			MaxReceiveBufferPerConnection: 4 << 20,
+			// Request bodies share a connection: larger windows save round trips. What the bodies of requests that
+			// wait for their turn take of the connection's window delays those of requests that run, so it has room
+			// for many.
+			MaxReceiveBufferPerStream:     256 << 10,
+			MaxReceiveBufferPerConnection: 16 << 20,
 			// A client that stops reading a connection blocks all of its streams, so the connection is
 			// closed.
 			WriteByteTimeout: 30 * time.Second,

@@ -31,17 +31,18 @@ const (
 	startTime = 30 * time.Second
 	stopTime  = 5 * time.Second
 
-	// asServer is a variable in the environment of a server's process.
+	// asServer is a variable in the environment of a server's process. Its value is a limit: see limitProcess.
 	asServer = "BOWLINE_ATTACKS_SERVER"
 )
 
 // runServer runs the bowline program, if this process is to be a server.
 func runServer() {
-	if os.Getenv(asServer) == "" {
+	limits := os.Getenv(asServer)
+	if limits == "" {
 		return
 	}
-	if err := limitData(maxData); err != nil {
-		fmt.Fprintln(os.Stderr, "limiting the data segment:", err)
+	if err := limitProcess(limits); err != nil {
+		fmt.Fprintln(os.Stderr, "limiting the memory of the process:", err)
 		os.Exit(1)
 	}
 	program.Main()
@@ -56,6 +57,9 @@ type server struct {
 	admin   *http.Client // over HTTP/2, as the administrator
 	tls     *tls.Config  // with the administrator's certificate
 
+	keeping sync.Mutex
+	kept    []func() // close what is open until the server stops
+
 	cmd    *exec.Cmd
 	log    logged
 	exited chan struct{}
@@ -65,13 +69,19 @@ type server struct {
 func command(folder string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Args[0] = "bowline"
-	cmd.Env = append(os.Environ(), asServer+"=1", "HOME="+folder, "TMPDIR="+folder, "XDG_STATE_HOME=", "KUBECONFIG=")
+	cmd.Env = append(os.Environ(), asServer+"="+dataLimit(maxData), "HOME="+folder, "TMPDIR="+folder, "XDG_STATE_HOME=", "KUBECONFIG=")
 	return cmd
 }
 
 // startServer starts bowline up with flags, and waits until it serves. It keeps its objects in memory unless the flags
 // name a folder.
 func startServer(t *testing.T, flags ...string) *server {
+	t.Helper()
+	return startLimited(t, dataLimit(maxData), flags...)
+}
+
+// startLimited is startServer with another limit of the process.
+func startLimited(t *testing.T, limit string, flags ...string) *server {
 	t.Helper()
 	folder := t.TempDir()
 	kubeconfig := filepath.Join(folder, "kubeconfig")
@@ -80,6 +90,7 @@ func startServer(t *testing.T, flags ...string) *server {
 		args = append(args, "--ephemeral")
 	}
 	s := &server{t: t, folder: folder, cmd: command(folder, append(args, flags...)...), exited: make(chan struct{})}
+	s.cmd.Env = append(s.cmd.Env, asServer+"="+limit)
 	s.cmd.Stderr = &s.log
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -142,6 +153,23 @@ func (s *server) client(config *tls.Config) *http.Client {
 // stranger is a TLS configuration without a certificate.
 func (s *server) stranger() *tls.Config { return &tls.Config{RootCAs: s.tls.RootCAs} }
 
+// keep has close called before the server stops.
+func (s *server) keep(close func()) {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	s.kept = append(s.kept, close)
+}
+
+// release closes what is open.
+func (s *server) release() {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	for _, close := range s.kept {
+		close()
+	}
+	s.kept = nil
+}
+
 // stop sends SIGTERM and waits until the server has ended. It returns what is wrong, if anything.
 func (s *server) stop() string {
 	select {
@@ -149,6 +177,7 @@ func (s *server) stop() string {
 		return "the server ended: " + s.log.head()
 	default:
 	}
+	s.release()
 	s.admin.CloseIdleConnections()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err.Error()
