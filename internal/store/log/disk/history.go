@@ -62,8 +62,11 @@ func (h *history) addState(s *stored, newest bool, next object.Revision) {
 
 // at returns the state of an object that a commit wrote, nil if it is not known.
 func (h *history) at(key object.Key, revision object.Revision) *object.Object {
-	if revision <= h.after {
+	switch {
+	case revision <= h.after:
 		return h.replaced[version{key, revision}]
+	case revision > h.current: // no commit, but an entry may name any revision
+		return nil
 	}
 	if o := h.written[revision-h.after-1]; o != nil && o.Key == key {
 		return o
