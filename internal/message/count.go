@@ -9,7 +9,8 @@ import (
 
 // CountFields returns the number of fields in the message of a Go type, including the fields of nested messages. It
 // stops at limit. An empty message takes two bytes and may become a large struct, so the length of a message does not
-// bound the memory of its object. CountFields ignores what is malformed.
+// bound the memory of its object. Kubernetes' decoders accept some messages that protowire rejects, such as those with
+// huge field numbers, so CountFields assumes that the rest of a malformed message consists of the shortest fields.
 func CountFields(message []byte, of reflect.Type, limit int) int {
 	return shapeOf(of).count(message, limit)
 }
@@ -56,7 +57,8 @@ func (s *shape) count(message []byte, limit int) int {
 	for len(message) > 0 && n < limit {
 		v, rest, err := next(message)
 		if err != nil {
-			return n
+			const shortest = 2 // a tag and a length or a value, of one byte each
+			return min(n+len(message)/shortest, limit)
 		}
 		n++
 		if inner := s.nested[protowire.Number(v.tag>>3)]; inner != nil && v.kind == protowire.BytesType {
