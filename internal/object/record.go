@@ -96,7 +96,7 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 	h := head{rest: string(body[:length])} // one string, of which all texts are substrings
 	o := &Object{Header: Header{Key: key}, Revision: revision, first: Encoding{data: bytes.Clone(body[length:])}}
 	r.readHead(&h, o)
-	if h.failed || h.rest != "" || !o.first.validPositions() {
+	if h.failed || h.rest != "" || !o.first.validPositions() || o.first.Form.Format > Protobuf {
 		return nil, fmt.Errorf("%s at revision %d: %w: its head is malformed", key, revision, ErrDamaged)
 	}
 	if !ValidUID(o.UID) {
