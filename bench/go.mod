@@ -5,17 +5,17 @@ go 1.26.8
 replace github.com/bowline-dev/bowline => ../
 
 require (
-	github.com/bowline-dev/bowline v0.0.0
-	github.com/fsnotify/fsnotify v1.9.0
-	github.com/go-logr/logr v1.4.4
-	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936
+	github.com/bowline-dev/bowline v0.0.0 // the library
+	github.com/fsnotify/fsnotify v1.9.0 // waits for the kubeconfig of a server
+	github.com/go-logr/logr v1.4.4 // the logger of controller-runtime
+	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936 // reads profiles, for the shares of packages
 	github.com/gophercloud/gophercloud/v2 v2.15.0 // the rate that Neutron has by itself
-	golang.org/x/sync v0.24.0
-	k8s.io/api v0.37.2
-	k8s.io/apiextensions-apiserver v0.37.2
-	k8s.io/apimachinery v0.37.2
-	k8s.io/client-go v0.37.2
-	sigs.k8s.io/controller-runtime v0.25.2
+	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
+	k8s.io/api v0.37.2 // the API types
+	k8s.io/apiextensions-apiserver v0.37.2 // the type of definitions
+	k8s.io/apimachinery v0.37.2 // metadata and selectors
+	k8s.io/client-go v0.37.2 // the clients that are measured
+	sigs.k8s.io/controller-runtime v0.25.2 // the managers and caches that are compared
 )
 
 require (
@@ -26,8 +26,8 @@ require (
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
-	github.com/bowline-dev/bowline/examples v0.0.0
-	github.com/bowline-dev/bowline/internal/store/log/disk v0.0.0
+	github.com/bowline-dev/bowline/examples v0.0.0 // the network controllers
+	github.com/bowline-dev/bowline/internal/store/log/disk v0.0.0 // the log on disk
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cockroachdb/crlib v0.0.0-20241112164430-1264a2edc35b // indirect

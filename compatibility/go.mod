@@ -5,11 +5,11 @@ go 1.26.8
 replace github.com/bowline-dev/bowline => ../
 
 require (
-	github.com/bowline-dev/bowline v0.0.0
-	helm.sh/helm/v3 v3.22.0
-	helm.sh/helm/v4 v4.3.1
-	k8s.io/cli-runtime v0.37.2
-	sigs.k8s.io/controller-runtime v0.25.2
+	github.com/bowline-dev/bowline v0.0.0 // the library that is tested
+	helm.sh/helm/v3 v3.22.0 // Helm 3, unmodified
+	helm.sh/helm/v4 v4.3.1 // Helm 4, unmodified
+	k8s.io/cli-runtime v0.37.2 // the flags from which Helm makes its clients
+	sigs.k8s.io/controller-runtime v0.25.2 // controller-runtime, unmodified
 )
 
 require (
@@ -106,7 +106,7 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
-	github.com/go-logr/logr v1.4.4
+	github.com/go-logr/logr v1.4.4 // the logger of controller-runtime
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
 	github.com/go-openapi/swag v0.27.1 // indirect
@@ -122,7 +122,7 @@ require (
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
 	github.com/google/btree v1.1.3 // indirect
-	github.com/google/gnostic-models v0.7.1
+	github.com/google/gnostic-models v0.7.1 // OpenAPI documents, as clients read them
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
@@ -152,18 +152,18 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/api v0.37.2
-	k8s.io/apiextensions-apiserver v0.37.2
-	k8s.io/apimachinery v0.37.2
+	k8s.io/api v0.37.2 // the API types
+	k8s.io/apiextensions-apiserver v0.37.2 // definitions, and their client
+	k8s.io/apimachinery v0.37.2 // metadata and selectors
 	k8s.io/apiserver v0.37.2 // indirect
-	k8s.io/client-go v0.37.2
+	k8s.io/client-go v0.37.2 // client-go, unmodified
 	k8s.io/component-base v0.37.2 // indirect
-	k8s.io/klog/v2 v2.140.0
+	k8s.io/klog/v2 v2.140.0 // the log of client-go
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.2 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-	sigs.k8s.io/yaml v1.6.0
+	sigs.k8s.io/yaml v1.6.0 // YAML
 )

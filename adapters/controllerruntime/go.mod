@@ -5,8 +5,8 @@ go 1.26.8
 replace github.com/bowline-dev/bowline => ../..
 
 require (
-	github.com/bowline-dev/bowline v0.0.0
-	sigs.k8s.io/controller-runtime v0.25.2
+	github.com/bowline-dev/bowline v0.0.0 // the informers
+	sigs.k8s.io/controller-runtime v0.25.2 // the managers whose caches they become
 )
 
 require (
@@ -50,7 +50,7 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
-	github.com/go-logr/logr v1.4.4
+	github.com/go-logr/logr v1.4.4 // the logger that a cache has
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
 	github.com/go-openapi/swag v0.27.1 // indirect
@@ -94,11 +94,11 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/api v0.37.2
+	k8s.io/api v0.37.2 // the API types
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
-	k8s.io/apimachinery v0.37.2
+	k8s.io/apimachinery v0.37.2 // metadata and selectors
 	k8s.io/apiserver v0.37.2 // indirect
-	k8s.io/client-go v0.37.2
+	k8s.io/client-go v0.37.2 // REST configurations, and the informers' interfaces
 	k8s.io/component-base v0.37.2 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // indirect

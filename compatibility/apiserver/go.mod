@@ -3,10 +3,10 @@ module apiserver
 go 1.26.0
 
 require (
-	go.etcd.io/etcd/server/v3 v3.6.8
-	k8s.io/component-base v0.36.3
-	k8s.io/kubectl v0.0.0
-	k8s.io/kubernetes v1.36.3
+	go.etcd.io/etcd/server/v3 v3.6.8 // the store of the real server
+	k8s.io/component-base v0.36.3 // its flags
+	k8s.io/kubectl v0.0.0 // the real kubectl
+	k8s.io/kubernetes v1.36.3 // the real server
 )
 
 require (

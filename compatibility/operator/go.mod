@@ -3,12 +3,12 @@ module example.com/operator
 go 1.26.8
 
 require (
-	github.com/onsi/ginkgo/v2 v2.32.0
-	github.com/onsi/gomega v1.42.1
-	k8s.io/api v0.37.2
-	k8s.io/apimachinery v0.37.2
-	k8s.io/client-go v0.37.2
-	sigs.k8s.io/controller-runtime v0.25.2
+	github.com/onsi/ginkgo/v2 v2.32.0 // the framework of the suite
+	github.com/onsi/gomega v1.42.1 // its assertions
+	k8s.io/api v0.37.2 // the API types
+	k8s.io/apimachinery v0.37.2 // metadata
+	k8s.io/client-go v0.37.2 // the client of the suite
+	sigs.k8s.io/controller-runtime v0.25.2 // the manager, and envtest
 )
 
 require (
