@@ -52,9 +52,26 @@ func (r *recorded) Write(p []byte) (int, error) {
 }
 func (r *recorded) Flush() { r.end() }
 
-// ask sends a request as the administrator. It fails the test on a panic, and on a 500 that Kubernetes would
-// not answer.
+// ask sends a request as the administrator. It fails the test on a panic, on a 500 that Kubernetes would not answer, and
+// on an answer that is far longer than the body.
 func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string, body []byte) *recorded {
+	t.Helper()
+	h := http.Header{}
+	if contentType != "" {
+		h.Set("Content-Type", contentType)
+	}
+	r := g.send(t, method, u, h, body)
+	if r.code == http.StatusInternalServerError && !knownFailure(contentType, r.body.String()) {
+		t.Errorf("%s %s %s %q: %s", method, u, contentType, body, r.body.String())
+	}
+	if most := 1<<20 + 64*len(body); method != http.MethodGet && r.body.Len() > most {
+		t.Errorf("%s %s %s %q: the answer has %d bytes, more than %d", method, u, contentType, body, r.body.Len(), most)
+	}
+	return r
+}
+
+// send sends a request as the administrator.
+func (g *target) send(t *testing.T, method string, u *url.URL, h http.Header, body []byte) *recorded {
 	t.Helper()
 	ctx, cancel := context.WithCancel(auth.WithUser(t.Context(), auth.NewUser("fuzz", auth.AdminGroup)))
 	defer cancel()
@@ -62,17 +79,11 @@ func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.URL = u
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
+	req.URL, req.Header = u, h
 	r := &recorded{header: http.Header{}, end: cancel}
 	g.handler.ServeHTTP(r, req)
 	if r.code == 0 {
 		t.Errorf("%s %s was not answered", method, u)
-	}
-	if r.code == http.StatusInternalServerError && !knownFailure(contentType, r.body.String()) {
-		t.Errorf("%s %s %s %q: %s", method, u, contentType, body, r.body.String())
 	}
 	return r
 }
