@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/bowline-dev/bowline/client"
@@ -301,7 +302,8 @@ func TestTruncatedKubeconfigs(t *testing.T) {
 	}
 }
 
-// For any file, Load returns a config or an error, and does not execute a plugin.
+// For any file, Load returns a config or an error, and does not execute a plugin. It accepts no file that the library
+// rejects.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{twoContexts, complete(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a",
 		"clusters: [{name: c, cluster: &c {<<: *c}}]",
@@ -314,6 +316,9 @@ func FuzzLoad(f *testing.F) {
 		config, err := client.Load(client.Flags{Kubeconfig: path})
 		if (config == nil) == (err == nil) {
 			t.Errorf("got config %v and error %v, want exactly one", config, err)
+		}
+		if _, libraryErr := clientcmd.LoadFromFile(path); err == nil && libraryErr != nil {
+			t.Errorf("%q is accepted, but the library rejects it: %v", text, libraryErr)
 		}
 	})
 }
