@@ -13,7 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/sidecar"
 )
 
-// FuzzWebhook sends any body to the webhook. It answers with a review, whose patch applies to the pod, or with an error.
+// FuzzWebhook sends any body to the webhook. It answers with a review, whose patch applies to the pod, or with an
+// error.
 func FuzzWebhook(f *testing.F) {
 	read := template(f)
 	w := &sidecar.Webhook{Template: func() (*sidecar.Template, error) { return read, nil }}

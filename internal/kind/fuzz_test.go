@@ -83,7 +83,8 @@ func FuzzUnmarshal(f *testing.F) {
 			format = object.Protobuf
 			var unknown runtime.Unknown
 			header, err := kind.ProtobufHeader(body)
-			if wantErr := unknown.Unmarshal([]byte(message)); (err == nil) != (wantErr == nil) || header != unknown.TypeMeta {
+			wantErr := unknown.Unmarshal([]byte(message))
+			if (err == nil) != (wantErr == nil) || header != unknown.TypeMeta {
 				t.Fatalf("%q: got header %+v and error %v, want %+v and %v", body, header, err, unknown.TypeMeta, wantErr)
 			}
 		}

@@ -106,7 +106,8 @@ func FuzzDefinitions(f *testing.F) {
 func fuzzedDefinition(t *testing.T, schema, rule, column string) (definition []byte, ok bool) {
 	t.Helper()
 	var spec map[string]any
-	if len(schema)+len(rule)+len(column) > 1_000 || kjson.UnmarshalCaseSensitivePreserveInts([]byte(schema), &spec) != nil {
+	if len(schema)+len(rule)+len(column) > 1_000 ||
+		kjson.UnmarshalCaseSensitivePreserveInts([]byte(schema), &spec) != nil {
 		return nil, false
 	}
 	type m = map[string]any

@@ -52,8 +52,8 @@ func (r *recorded) Write(p []byte) (int, error) {
 }
 func (r *recorded) Flush() { r.end() }
 
-// ask sends a request as the administrator. It fails the test on a panic, on a 500 that Kubernetes would not answer, and
-// on an answer that is far longer than the body.
+// ask sends a request as the administrator. It fails the test on a panic, on a 500 that Kubernetes would not answer,
+// and on an answer that is far longer than the body.
 func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string, body []byte) *recorded {
 	t.Helper()
 	h := http.Header{}

@@ -10,8 +10,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// FuzzRender declares an Ingress with any host, path and backend. nginx reads each of them as one word, and no directive
-// but those of the template.
+// FuzzRender declares an Ingress with any host, path and backend. nginx reads each of them as one word, and finds
+// only the directives of the template.
 func FuzzRender(f *testing.F) {
 	for _, text := range []string{"/", "/a b", `/"; return 200; #`, `/\`, `/\n`, "/$host", "/{}", "/\n\t;", "/'", "/%22", "/a\x00b",
 		"/#", "/ä", "*.example.com", "h.com", `*."x`} {

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// FuzzFieldsV1 reads field sets. Ours are decoded and encoded as a JSON library does it, and the set that the library of
-// Kubernetes reads from the result is the same.
+// FuzzFieldsV1 reads field sets. Ours are decoded and encoded as a JSON library does it, and the set that the library
+// of Kubernetes reads from the result is the same.
 func FuzzFieldsV1(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"f:a":{}}`, `{"f:metadata":{"f:labels":{".":{},"f:a.b/c":{}}},"f:spec":{"k:{\"name\":\"x\"}":{".":{}}}}`,

@@ -24,8 +24,8 @@ func (a fixedAnswer) RoundTrip(q *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/json"}}}, nil
 }
 
-// FuzzAnswer lets Neutron answer any body. It is a page with items, or an error that becomes a Problem with a reason and
-// a message; never an empty page, after which existing networks would appear to be gone.
+// FuzzAnswer lets Neutron answer any body. It is a page with items, or an error that becomes a Problem with a reason
+// and a message; never an empty page, after which existing networks would appear to be gone.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{
 		`{"networks":[{"id":"a","subnets":["b"],"revision_number":1}],"networks_links":[{"rel":"next","href":"http://n/2"}]}`,

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzAnswer lets a conversion webhook answer any body. An answer is rejected, or the converted object has the requested
-// version, and the kind and all metadata of the original but labels and annotations.
+// FuzzAnswer lets a conversion webhook answer any body. An answer is rejected, or the converted object has the
+// requested version, and the kind and all metadata of the original but labels and annotations.
 func FuzzAnswer(f *testing.F) {
 	for _, object := range []string{
 		`{"apiVersion":"a.b/v2","kind":"K","metadata":{"name":"n","namespace":"ns","uid":"u","labels":{"a":"b"}},"spec":{"x":1}}`,
