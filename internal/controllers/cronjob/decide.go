@@ -16,6 +16,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 )
 
@@ -265,6 +266,10 @@ func (d *decision) createJob(at time.Time, missed int64) {
 	if missed > manyMissed {
 		d.event(true, "TooManyMissedTimes",
 			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+	}
+	if refusal := podlimit.GrantJob(len(d.Jobs) - len(d.writes)); refusal != nil {
+		d.events = append(d.events, refusal.Event(d.CronJob))
+		return
 	}
 	if !d.mayStart() {
 		return

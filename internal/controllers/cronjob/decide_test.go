@@ -8,11 +8,14 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 )
 
 // hourly returns a cronjob that last ran at noon.
@@ -109,5 +112,31 @@ func TestNewSchedulesApplyFromTheirObservation(t *testing.T) {
 	s.since(request, hourly(t), now)
 	if s.remove(request); len(s.byRequest) != 0 {
 		t.Errorf("after remove: got %d records, want none", len(s.byRequest))
+	}
+}
+
+// A cronjob has a limited number of jobs, whatever its history limits are, and creates the next one when there is room.
+func TestJobsOfOneCronJobAreLimited(t *testing.T) {
+	t.Parallel()
+	c := hourly(t)
+	c.Spec.SuccessfulJobsHistoryLimit = ptr.To[int32](math.MaxInt32)
+	var jobs []*batchv1.Job
+	for i := range podlimit.MaxJobs {
+		j := newJob(c, at(t, "2030-01-01 12:00:00").Add(-time.Duration(i)*time.Hour))
+		j.UID = types.UID(j.Name)
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		jobs = append(jobs, j)
+	}
+	const now = "2030-01-01 13:00:01"
+	if got := decided(t, c, now, jobs...); strings.Contains(got, "create job/") ||
+		!strings.Contains(got, "event FailedCreate on hourly: Error creating: at most 5000 jobs of one cronjob may exist") {
+		t.Errorf("at the limit: got actions %.300q, want an event and no job", got)
+	}
+	if got := decided(t, c, now, jobs[1:]...); !strings.Contains(got, "create job/") {
+		t.Errorf("below the limit: got actions %.300q, want a job", got)
+	}
+	c.Spec.SuccessfulJobsHistoryLimit = ptr.To[int32](podlimit.MaxJobs - 1)
+	if got := decided(t, c, now, jobs...); !strings.Contains(got, "create job/") || !strings.Contains(got, "delete job/") {
+		t.Errorf("with a lower history limit: got actions %.300q, want a job deleted and one created", got)
 	}
 }

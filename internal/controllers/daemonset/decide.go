@@ -73,6 +73,8 @@ type decision struct {
 	// podsByNode maps the name of a node to the pods that are bound to it or that can only be scheduled to it.
 	podsByNode map[string][]*corev1.Pod
 	changes    changes
+	// conditions are those of the status.
+	conditions []appsv1.DaemonSetCondition
 }
 
 func newDecision(s Observed, revisions history.Revisions, owned []*corev1.Pod) *decision {
@@ -81,7 +83,7 @@ func newDecision(s Observed, revisions history.Revisions, owned []*corev1.Pod) *
 		eligibility: eligibilityOf(&s.Set.Spec.Template),
 		factory: podFactory{set: s.Set, hash: hashOf(s.Set, revisions.Current), generation: generationOf(s.Set),
 			observed: owned, podByName: s.Pod},
-		changes: changes{set: s.Set},
+		changes: changes{set: s.Set}, conditions: s.Set.Status.Conditions,
 	}
 	for _, pod := range owned {
 		if pods.IsTerminal(pod) && pod.DeletionTimestamp != nil {
@@ -116,6 +118,7 @@ func (d *decision) decideNodes() {
 		d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		d.roll()
 	}
+	d.limitCreations()
 }
 
 // maxBatch limits how many pods are created and how many are deleted in one run; the status is updated in

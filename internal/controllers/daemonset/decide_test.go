@@ -1,6 +1,7 @@
 package daemonset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/history"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
@@ -110,5 +112,46 @@ func TestPodsOfDuplicateRevisionsAreRetained(t *testing.T) {
 	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = s.Pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	if got := planned(t, s); got != "" {
 		t.Errorf("with a terminating duplicate: got actions %q, want none", got)
+	}
+}
+
+// A set gets as many pods at once as the limits permit, and says that the other nodes follow.
+func TestPodsAtOnceAreLimited(t *testing.T) {
+	t.Parallel()
+	s := observed(t, "a")
+	for i := range podlimit.MaxRecent + 1 {
+		s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}})
+	}
+	plan, err := Decide(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := plan.Status.Conditions; len(c) != 1 || c[0].Type != podlimit.ConditionType ||
+		c[0].Reason != podlimit.Reason || !strings.Contains(c[0].Message, "the others follow") {
+		t.Errorf("got conditions %v, want the limit", c)
+	}
+	const event = "event FailedCreate on agent: Error creating: at most 2000 pods"
+	if got := planned(t, s); !strings.Contains(got, event) {
+		t.Errorf("got actions %.200q, want an event", got)
+	}
+	for _, node := range s.Nodes[1:] { // all exist, but one
+		pod := s.Pods[0].DeepCopy()
+		pod.Name, pod.Spec.NodeName, pod.CreationTimestamp = "agent-"+node.Name, node.Name, metav1.NewTime(s.Now)
+		s.Pods = append(s.Pods, pod)
+	}
+	s.Pods = s.Pods[:len(s.Pods)-1]
+	if got := planned(t, s); strings.Contains(got, "create pod") {
+		t.Errorf("within the window: got actions %.200q, want no pod created", got)
+	}
+	if plan, err = Decide(s); err != nil || plan.RequeueAfter <= 0 || plan.RequeueAfter > podlimit.Window {
+		t.Errorf("within the window: got requeue after %s (%v), want one within the window", plan.RequeueAfter, err)
+	}
+	s.Now = s.Now.Add(podlimit.Window)
+	s.Set.Status.Conditions = plan.Status.Conditions
+	if got := planned(t, s); !strings.Contains(got, "create pod") || strings.Contains(got, "event") {
+		t.Errorf("after the window: got actions %.200q, want a pod created", got)
+	}
+	if plan, err = Decide(s); err != nil || len(plan.Status.Conditions) != 0 {
+		t.Errorf("after the window: got conditions %v (%v), want none", plan.Status.Conditions, err)
 	}
 }

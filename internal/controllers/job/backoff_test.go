@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 )
 
 func TestBackoffDoublesUpToTenMinutes(t *testing.T) {
@@ -58,6 +59,7 @@ func TestBackoffOutlivesDeletedPods(t *testing.T) {
 	d := Decide(Input{
 		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Past: past,
 		Now: noon.Add(time.Hour + time.Second), Backoff: podbackoff.New(),
+		Usage:     func() podlimit.Usage { return podlimit.Usage{} },
 		NameTaken: func(string) bool { return false },
 	})
 	if d.requeue != 9*time.Second {

@@ -29,6 +29,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/workqueue"
 )
@@ -50,15 +51,16 @@ const (
 )
 
 var (
-	kind     = batchv1.SchemeGroupVersion.WithKind("Job")
-	resource = batchv1.SchemeGroupVersion.WithResource("jobs")
+	kind        = batchv1.SchemeGroupVersion.WithKind("Job")
+	resource    = batchv1.SchemeGroupVersion.WithResource("jobs")
+	cronJobKind = schema.GroupKind{Group: batchv1.GroupName, Kind: "CronJob"}
 )
 
 // Add adds the controller to a manager, together with the one that releases leftover pods.
 func Add(m *controller.Manager) []*controller.Controller {
+	jobs, all := informer.For[*batchv1.Job](m.Informers(), resource), ownership.NewCache[*corev1.Pod](m, pods.Resource)
 	r := &reconciler{
-		jobs:     informer.For[*batchv1.Job](m.Informers(), resource),
-		pods:     ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		jobs: jobs, pods: all, limits: podlimit.NewGroup(jobs, all, cronJobKind),
 		executor: action.NewExecutor(m, "job-controller"), backoff: podbackoff.New(),
 	}
 	return []*controller.Controller{
@@ -83,6 +85,7 @@ func Add(m *controller.Manager) []*controller.Controller {
 type reconciler struct {
 	jobs     *informer.Informer[*batchv1.Job]
 	pods     ownership.Cache[*corev1.Pod]
+	limits   podlimit.Group[*batchv1.Job]
 	executor *action.Executor
 	outcomes outcomesByJob
 	statuses action.StatusBackoff[batchv1.JobStatus]
@@ -178,9 +181,10 @@ func (r *reconciler) report(ctx context.Context, request controller.Request, d *
 
 // observe assembles the input of a decision from the cache.
 func (r *reconciler) observe(request controller.Request, j *batchv1.Job, selector labels.Selector) Input {
+	now := time.Now()
 	return Input{
 		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.outcomes.get(request, j.UID), Backoff: r.backoff,
-		Now: time.Now(),
+		Usage: func() podlimit.Usage { return r.limits.Usage(j, now) }, Now: now,
 		NameTaken: func(name string) bool {
 			pod, exists := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
 			return exists && !metav1.IsControlledBy(pod, j)

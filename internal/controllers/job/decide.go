@@ -13,6 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 )
 
 // Input is what the controller has observed.
@@ -26,6 +27,8 @@ type Input struct {
 	NameTaken func(name string) bool
 	// Past are the outcomes of pods that may have been deleted.
 	Past Outcomes
+	// Usage counts the pods that share the limits of package podlimit with the job.
+	Usage func() podlimit.Usage
 	// Backoff delays the replacement of pods that the job lost because their labels were changed.
 	Backoff *podbackoff.Tracker
 	Now     time.Time
@@ -51,6 +54,8 @@ type Decision struct {
 	// deleted are the pods that Apply deletes; created is the number that it creates.
 	deleted map[types.UID]*corev1.Pod
 	created int
+	// refusal is the limit that does not permit all pods now, or nil.
+	refusal *podlimit.Refusal
 	// releasing are the pods whose finalizer is removed in this run, listed ones first; moreToRelease reports that
 	// others remain for the next run.
 	releasing     []*corev1.Pod
@@ -90,7 +95,7 @@ func (d *Decision) changePods(loss *podLoss) {
 	case d.Job.DeletionTimestamp == nil:
 		s.scale()
 	}
-	d.Apply, d.created, d.deleted = s.actions, s.created, s.deleted
+	d.Apply, d.created, d.deleted, d.refusal = s.actions, s.created, s.deleted, s.refusal
 	d.requeue = earlier(d.requeue, s.requeue)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -52,6 +54,7 @@ func decided(j *batchv1.Job, pods ...*corev1.Pod) *Decision {
 	return Decide(Input{
 		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Pods: pods, Now: noon.Add(time.Hour),
 		Backoff:   podbackoff.New(),
+		Usage:     func() podlimit.Usage { return podlimit.Count(noon.Add(time.Hour), slices.Values(pods)) },
 		NameTaken: func(string) bool { return false },
 	})
 }

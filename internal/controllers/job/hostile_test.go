@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 )
 
 var (
@@ -102,5 +104,36 @@ func TestBackoffWithExtremeTimes(t *testing.T) {
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(noon)), ptr.To[int64](math.MaxInt64)
 	if got := endedAt(pod); !got.Before(noon) {
 		t.Errorf("pod with the longest grace period: got end %s, want a time before %s", got, noon)
+	}
+}
+
+// The largest job with as many pods as one owner may have gets no more, and says why. One that has ended does not.
+func TestLargestJobAtTheLimit(t *testing.T) {
+	t.Parallel()
+	j := aJob(math.MaxInt32)
+	var pods []*corev1.Pod
+	for i := range podlimit.MaxPods {
+		pods = append(pods, podOf(j, i, corev1.PodRunning))
+	}
+	d := decided(j, pods...)
+	report := text(d.Report(nil))
+	c := find(d.status.Conditions, podlimit.ConditionType)
+	if d.created != 0 || c == nil || c.Reason != podlimit.Reason || !strings.Contains(c.Message, "at most 20000 pods") ||
+		!strings.Contains(report, "event FailedCreate on work: Error creating: at most 20000 pods") {
+		t.Errorf("got %d pods created, condition %v, actions %q; want none, the limit and an event", d.created, c, report)
+	}
+	j.Status = d.status
+	d = decided(j, pods...)
+	if report := text(d.Report(nil)); strings.Contains(report, "event") {
+		t.Errorf("got actions %q, want no further event", report)
+	}
+	pods[0].Status.Phase = corev1.PodSucceeded
+	if d = decided(j, pods...); d.created != 1 {
+		t.Errorf("after the end of a pod: got %d pods created, want 1", d.created)
+	}
+	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
+	d = decided(j, pods...)
+	if d.Report(nil); d.end == nil || find(d.status.Conditions, podlimit.ConditionType) != nil {
+		t.Errorf("after its deadline: got conditions %v, want no limit", d.status.Conditions)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -38,6 +39,7 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	if d.end == nil && d.Job.DeletionTimestamp == nil {
 		actions = d.suspension()
 	}
+	actions = append(actions, d.reportLimit()...)
 	releases, allCounted := d.updateCounts()
 	actions = append(actions, d.conclude(allCounted && len(releases) == 0)...)
 	if !equality.Semantic.DeepEqual(d.status, d.Job.Status) {
@@ -99,6 +101,28 @@ func (d *Decision) suspension() []action.Action {
 			"Job resumed"))
 		d.status.StartTime = ptr.To(metav1.NewTime(d.Now))
 		return []action.Action{action.Event{Object: d.Job, Reason: "Resumed", Message: "Job resumed"}}
+	}
+	return nil
+}
+
+// limitConditions are the conditions that report the limits of package podlimit.
+var limitConditions = podlimit.Conditions[batchv1.JobCondition]{
+	Is: func(c batchv1.JobCondition, message string) bool {
+		return c.Type == podlimit.ConditionType && (message == "" || c.Message == message)
+	},
+	New: func(now metav1.Time, message string) batchv1.JobCondition {
+		return *newCondition(now.Time, podlimit.ConditionType, corev1.ConditionTrue, podlimit.Reason, message)
+	},
+}
+
+// reportLimit sets the condition that reports why pods are not created now, and returns an event if it is new.
+func (d *Decision) reportLimit() []action.Action {
+	if d.end != nil {
+		d.refusal = nil
+	}
+	conditions, changed := limitConditions.Update(d.status.Conditions, d.refusal, d.Now)
+	if d.status.Conditions = conditions; changed {
+		return []action.Action{d.refusal.Event(d.Job)}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -23,6 +24,7 @@ type scaler struct {
 	tally   *tally
 	loss    *podLoss
 	past    Outcomes
+	usage   func() podlimit.Usage
 	now     time.Time
 	factory podFactory
 
@@ -30,11 +32,12 @@ type scaler struct {
 	deleted map[types.UID]*corev1.Pod
 	created int
 	requeue time.Duration // delay until pods may be created; 0 for none
+	refusal *podlimit.Refusal
 }
 
 func newScaler(d *Decision, loss *podLoss) *scaler {
 	return &scaler{
-		job: d.Job, spec: d.spec, tally: d.tally, loss: loss, past: d.Past, now: d.Now,
+		job: d.Job, spec: d.spec, tally: d.tally, loss: loss, past: d.Past, usage: d.Usage, now: d.Now,
 		factory: podFactory{job: d.Job, spec: d.spec, observed: d.Pods, nameTaken: d.NameTaken},
 	}
 }
@@ -54,8 +57,13 @@ func (s *scaler) scale() {
 	if s.spec.replacesOnlyEnded() {
 		missing -= len(s.tally.terminating)
 	}
-	if missing > 0 {
-		s.create(min(missing, maxPodsPerRun))
+	if missing <= 0 {
+		return
+	}
+	limit := s.usage().Grant(missing)
+	s.refusal, s.requeue = limit.Refusal, earlier(s.requeue, limit.Wait)
+	if limit.Pods > 0 {
+		s.create(min(limit.Pods, maxPodsPerRun))
 	}
 }
 

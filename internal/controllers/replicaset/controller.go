@@ -30,6 +30,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podloss"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
@@ -37,7 +38,10 @@ import (
 // Name is the controller's name in --controllers.
 const Name = "replicaset"
 
-var resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+var (
+	resource       = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+)
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
@@ -75,10 +79,9 @@ const workers = 5
 
 // AddKind adds a controller of a kind to a manager.
 func AddKind[T client.Object](m *controller.Manager, config Config[T]) *controller.Controller {
-	sets := informer.For[T](m.Informers(), config.In)
-	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
+	sets, all := informer.For[T](m.Informers(), config.In), ownership.NewCache[*corev1.Pod](m, pods.Resource)
 	r := &reconciler[T]{
-		Config: config, sets: sets, pods: ownership.NewCache[*corev1.Pod](m, pods.Resource),
+		Config: config, sets: sets, pods: all, limits: podlimit.NewGroup(sets, all, deploymentKind),
 		executor: action.NewExecutor(m, config.Component),
 		losses:   lossTracker{losses: map[controller.Request]PodLoss{}},
 	}
@@ -97,8 +100,9 @@ func AddKind[T client.Object](m *controller.Manager, config Config[T]) *controll
 // reconciler reconciles one kind of sets.
 type reconciler[T client.Object] struct {
 	Config[T]
-	sets     *informer.Informer[T]
+	sets     *informer.Informer[T] // indexed by owner, for limits
 	pods     ownership.Cache[*corev1.Pod]
+	limits   podlimit.Group[T]
 	executor *action.Executor
 
 	losses   lossTracker
@@ -134,7 +138,7 @@ func (k *reconciler[T]) Reconcile(ctx context.Context, request controller.Reques
 		return controller.Result{}, controller.Terminal(err)
 	}
 	set.Object, set.Kind, set.In = obj, k.Kind, k.In
-	observed := k.observe(set)
+	observed := k.observe(set, obj)
 	controller.Note(ctx, "%d pods, want %d", len(observed.active()), set.Replicas)
 	if _, err := k.executor.Do(ctx, Claim(observed)...); err != nil {
 		return controller.Result{}, err
@@ -180,9 +184,14 @@ func (k *reconciler[T]) needsCheck(observed Observed) bool {
 // updateStatus updates the status if it has changed.
 func (k *reconciler[T]) updateStatus(ctx context.Context, observed Observed, obj T,
 	failure error) (controller.Result, error) {
-	reported, request, cause := failure, informer.KeyOf(obj), observed.obstacle()
-	if reported == nil && cause != nil {
+	reported, request := failure, informer.KeyOf(obj)
+	cause, refusal := observed.obstacle(), observed.limit().Refusal
+	switch {
+	case reported != nil:
+	case cause != nil:
 		reported = cause
+	case refusal != nil:
+		reported = refusal
 	}
 	status, recheckAfter := Report(observed, reported)
 	if equality.Semantic.DeepEqual(status, observed.Status) {
@@ -200,9 +209,15 @@ func (k *reconciler[T]) updateStatus(ctx context.Context, observed Observed, obj
 	}
 	actions = append(actions, action.Update[T]{Resource: k.In, Object: k.WithStatus(obj, status),
 		Subresource: "status"})
-	if failure == nil && cause != nil && len(status.Conditions) > len(observed.Status.Conditions) {
-		actions = append(actions, action.Event{Object: obj, Warning: true, Reason: cause.reason(),
-			Message: cause.Error()})
+	if failure == nil && reported != nil &&
+		!equality.Semantic.DeepEqual(status.Conditions, observed.Status.Conditions) {
+		switch {
+		case cause != nil:
+			actions = append(actions, action.Event{Object: obj, Warning: true, Reason: cause.reason(),
+				Message: cause.Error()})
+		default:
+			actions = append(actions, refusal.Event(obj))
+		}
 	}
 	_, err := k.executor.Do(ctx, actions...)
 	if errors.Is(err, action.ErrStaleCache) {
@@ -232,15 +247,17 @@ func (k *reconciler[T]) matchingSetNames(pod *corev1.Pod) (names []string) {
 }
 
 // observe reads the caches.
-func (k *reconciler[T]) observe(set Set) Observed {
-	obj := set.Object
+func (k *reconciler[T]) observe(set Set, obj T) Observed {
 	s := Observed{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), NameTaken: func(name string) bool {
 		_, exists := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
 		return exists
 	}}
 	s.Claims = ClaimsOf(set, s.Pods)
-	if len(s.active()) > set.Replicas {
+	switch count := len(s.active()); {
+	case count > set.Replicas:
 		s.Related = k.related(obj)
+	case count < set.Replicas:
+		s.Usage = k.limits.Usage(obj, s.Now)
 	}
 	return s
 }

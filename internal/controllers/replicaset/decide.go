@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -44,6 +45,8 @@ type Observed struct {
 	Claims ownership.Claims[*corev1.Pod]
 	// Related are the pods of all sets with the same owner. They are only needed to delete pods.
 	Related []*corev1.Pod
+	// Usage counts the pods that share the limits of package podlimit with this set. It is only needed to create pods.
+	Usage podlimit.Usage
 	// Loss counts the pods that the set has lost because their labels were changed.
 	Loss PodLoss
 	// NameTaken reports whether a pod of the namespace has a name.
@@ -101,10 +104,14 @@ func Decide(s Observed) (actions []action.Action) {
 	missing, cause := s.Replicas-len(active), s.obstacle()
 	switch {
 	case missing > 0 && cause != nil && cause.delay(s.Now) > 0:
-	case missing > 0 && cause != nil:
-		actions = append(actions, s.create(1))
 	case missing > 0:
-		actions = append(actions, s.create(min(missing, maxBatch)))
+		count := min(s.Usage.Grant(missing).Pods, maxBatch)
+		if cause != nil {
+			count = min(count, 1)
+		}
+		if count > 0 {
+			actions = append(actions, s.create(count))
+		}
 	case missing < 0:
 		actions = append(actions, s.delete(active, min(-missing, maxBatch)))
 	}
@@ -147,8 +154,16 @@ func (s Observed) delete(active []*corev1.Pod, count int) action.Parallel {
 	return deleted
 }
 
+// limit returns which limit delays the creation of pods, and for how long.
+func (s Observed) limit() podlimit.Grant {
+	if s.Object.GetDeletionTimestamp() != nil || s.obstacle() != nil {
+		return podlimit.Grant{}
+	}
+	return s.Usage.Grant(s.Replicas - len(s.active()))
+}
+
 // Report returns the status of the observed state, and after how long it will change without an event; 0
-// means never. failure is the error of creating or deleting pods.
+// means never. failure is the error of creating or deleting pods, or the reason why they are not created.
 func Report(s Observed, failure error) (status appsv1.ReplicaSetStatus, recheckAfter time.Duration) {
 	status = *s.Status.DeepCopy()
 	status.Replicas, status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
@@ -174,14 +189,16 @@ func Report(s Observed, failure error) (status appsv1.ReplicaSetStatus, recheckA
 		status.TerminatingReplicas = ptr.To(s.terminating())
 	}
 	status.Conditions = s.conditions(failure)
-	if in := s.recheckAfter(); in > 0 && (recheckAfter == 0 || in < recheckAfter) {
-		recheckAfter = in
+	for _, in := range []time.Duration{s.recheckAfter(), s.limit().Wait} {
+		if in > 0 && (recheckAfter == 0 || in < recheckAfter) {
+			recheckAfter = in
+		}
 	}
 	return status, recheckAfter
 }
 
 // conditions returns the conditions of the status with the failure; of several failures in a row, the first
-// is retained.
+// is retained, unless a limit is the reason now.
 func (s Observed) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
 	var existing *appsv1.ReplicaSetCondition
 	for i, c := range s.Status.Conditions {
@@ -194,10 +211,12 @@ func (s Observed) conditions(failure error) (conditions []appsv1.ReplicaSetCondi
 	if failure == nil {
 		return conditions
 	}
-	if existing != nil {
+	refusal := (*podlimit.Refusal)(nil)
+	limited := errors.As(failure, &refusal)
+	if existing != nil && (!limited || existing.Message == refusal.Error()) {
 		return append(conditions, *existing)
 	}
-	reason, cause := "FailedCreate", obstacle(nil)
+	reason, cause := podlimit.Reason, obstacle(nil)
 	switch {
 	case errors.As(failure, &cause):
 		reason = cause.reason()

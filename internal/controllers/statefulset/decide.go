@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/history"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/ownership"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
@@ -49,6 +50,9 @@ type decision struct {
 	// terminating counts the pods of the current revision that this step's rollout deletes.
 	terminating int32
 	actions     []action.Action
+	// limit is how many pods may be created now; the conditions of the status report it.
+	limit      podlimit.Grant
+	conditions []appsv1.StatefulSetCondition
 	// needsCheck is set if the actions delete an available pod, or create one that had to wait for its
 	// predecessors. Since these depend on the state of all pods, the server is first asked to confirm that
 	// state.
@@ -78,6 +82,7 @@ func Decide(s Observed) (Plan, error) {
 	if s.Set.DeletionTimestamp != nil { // the garbage collector deletes or orphans its dependents
 		return Plan{Status: w.status()}, nil
 	}
+	w.reportLimit()
 	w.step()
 	if w.decodeErr != nil {
 		return Plan{}, w.decodeErr
@@ -127,7 +132,7 @@ func claim(owner ownership.Owner, s Observed) ownership.Claims[*corev1.Pod] {
 func newDecision(s Observed, revisions history.Revisions, owned []*corev1.Pod) *decision {
 	w := &decision{Observed: s, history: revisions, current: revisions.Current,
 		size:     int(ptr.Deref(s.Set.Spec.Replicas, 1)),
-		replicas: map[int]*corev1.Pod{}, pods: owned}
+		replicas: map[int]*corev1.Pod{}, pods: owned, conditions: s.Set.Status.Conditions}
 	for _, r := range revisions.Old {
 		if r.Name == s.Set.Status.CurrentRevision {
 			w.current = r
@@ -141,6 +146,10 @@ func newDecision(s Observed, revisions history.Revisions, owned []*corev1.Pod) *
 		}
 	}
 	slices.SortFunc(w.condemned, func(a, b *corev1.Pod) int { return cmp.Compare(w.ordinal(b), w.ordinal(a)) })
+	usage := podlimit.Count(s.Now, slices.Values(owned))
+	usage.Objects = 1 + len(claimTemplates(s.Set))
+	w.limit = usage.Grant(w.size - len(w.replicas))
+	w.requeue(w.limit.Wait)
 	return w
 }
 

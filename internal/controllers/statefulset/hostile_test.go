@@ -1,6 +1,7 @@
 package statefulset
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podbackoff"
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/podset"
 )
 
@@ -64,5 +67,70 @@ func TestUndecodableRevisionOfTheLargestSet(t *testing.T) {
 		Labels:          set.Spec.Selector.MatchLabels}, Revision: math.MaxInt64}
 	if plan, err := Decide(observed(broken)); err == nil {
 		t.Errorf("got actions %q, want an error", planned(plan.Apply))
+	}
+}
+
+// The largest set has as many pods as one owner may have. It gets no more, a condition and an event report the limit,
+// and a decision takes no longer than the existing pods require. Failed pods are still replaced.
+func TestLargestSetAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []appsv1.PodManagementPolicyType{appsv1.ParallelPodManagement, appsv1.OrderedReadyPodManagement} {
+		set, observed := hugeSet()
+		set.Spec.PodManagementPolicy = policy
+		s := observed()
+		for i := range podlimit.MaxPods + 1 {
+			pod := newPod(set, &set.Spec.Template, "r", 2*i) // every second pod is missing
+			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{
+				Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+			if i == podlimit.MaxPods {
+				pod.Status.Phase = corev1.PodFailed
+			}
+			s.Pods = append(s.Pods, pod)
+		}
+		plan, err := Decide(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parallel := policy == appsv1.ParallelPodManagement
+		if got := planned(plan.Apply); strings.Contains(got, "create pod") ||
+			strings.Contains(got, "delete pod/web-40000") != parallel ||
+			!strings.Contains(got, "event FailedCreate on web: Error creating: at most 20000 pods of one owner may exist") {
+			t.Errorf("%s: got actions %.300q, want the failed pod deleted: %t, an event, and no pod created", policy, got,
+				parallel)
+		}
+		if c := plan.Status.Conditions; len(c) != 1 || c[0].Reason != podlimit.Reason {
+			t.Errorf("%s: got conditions %v, want one", policy, c)
+		}
+		// the condition is set: there is no further event
+		set.Status.Conditions = plan.Status.Conditions
+		if plan, err = Decide(s); err != nil || strings.Contains(planned(plan.Apply), "event FailedCreate") {
+			t.Errorf("%s: got actions %.300q (%v), want no further event", policy, planned(plan.Apply), err)
+		}
+		// one pod is missing, and the limit permits it
+		s.Pods, set.Spec.Replicas = s.Pods[1:3], new(int32(5))
+		set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
+		if plan, err = Decide(s); err != nil || !strings.Contains(planned(plan.Apply), "create pod/web-1") ||
+			len(plan.Status.Conditions) != 0 {
+			t.Errorf("%s: got actions %.300q, conditions %v (%v), want a new pod and no condition", policy,
+				planned(plan.Apply), plan.Status.Conditions, err)
+		}
+	}
+}
+
+// Each pod of a set with many claims counts as many objects.
+func TestClaimsCountTowardsTheLimit(t *testing.T) {
+	t.Parallel()
+	set, observed := hugeSet()
+	for i := range 499 {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", i)}}
+		set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim)
+	}
+	plan, err := Decide(observed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	creates, ok := plan.Apply[len(plan.Apply)-1].(action.Parallel)
+	if want := podlimit.MaxRecent / 500; !ok || len(creates) != want {
+		t.Errorf("got %d pods with their claims, want %d", len(creates), want)
 	}
 }

@@ -3,7 +3,9 @@ package statefulset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/controllers/internal/podlimit"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
@@ -11,7 +13,7 @@ import (
 // new revision; the new revision then becomes the current one.
 func (w *decision) status() appsv1.StatefulSetStatus {
 	status := appsv1.StatefulSetStatus{
-		ObservedGeneration: w.Set.Generation, CollisionCount: w.history.Collisions, Conditions: w.Set.Status.Conditions,
+		ObservedGeneration: w.Set.Generation, CollisionCount: w.history.Collisions, Conditions: w.conditions,
 		CurrentRevision: w.current.Name, UpdateRevision: w.history.Current.Name,
 	}
 	for _, pod := range w.pods {
@@ -45,4 +47,23 @@ func (w *decision) status() appsv1.StatefulSetStatus {
 		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
 	}
 	return status
+}
+
+// limitConditions are the conditions that report the limits of package podlimit.
+var limitConditions = podlimit.Conditions[appsv1.StatefulSetCondition]{
+	Is: func(c appsv1.StatefulSetCondition, message string) bool {
+		return c.Type == podlimit.ConditionType && (message == "" || c.Message == message)
+	},
+	New: func(now metav1.Time, message string) appsv1.StatefulSetCondition {
+		return appsv1.StatefulSetCondition{Type: podlimit.ConditionType, Status: corev1.ConditionTrue,
+			LastTransitionTime: now, Reason: podlimit.Reason, Message: message}
+	},
+}
+
+// reportLimit sets the condition that reports why pods are not created now, and records an event if it is new.
+func (w *decision) reportLimit() {
+	conditions, changed := limitConditions.Update(w.conditions, w.limit.Refusal, w.Now)
+	if w.conditions = conditions; changed {
+		w.actions = append(w.actions, w.limit.Refusal.Event(w.Set))
+	}
 }

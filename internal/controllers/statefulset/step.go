@@ -2,6 +2,9 @@ package statefulset
 
 import (
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +29,16 @@ const maxBatch = 500
 // maintainReplicas creates and repairs the desired pods. It returns false if the set must wait for a pod.
 func (w *decision) maintainReplicas(inOrder bool) bool {
 	var all action.Parallel
-	for i := 0; i < w.size && len(all) < maxBatch; i++ {
-		actions, proceed := w.replica(firstOrdinal(w.Set)+i, inOrder)
+	next := firstOrdinal(w.Set)
+	for ordinal := range w.ordinals(w.limit.Pods) {
+		if len(all) >= maxBatch {
+			break
+		}
+		if inOrder && ordinal != next {
+			return false // no pod may be created now
+		}
+		next++
+		actions, proceed := w.replica(ordinal, inOrder)
 		switch {
 		case w.decodeErr != nil:
 			return false
@@ -43,7 +54,26 @@ func (w *decision) maintainReplicas(inOrder bool) bool {
 	if len(all) > 0 {
 		w.actions = append(w.actions, all)
 	}
-	return true
+	return !inOrder || next-firstOrdinal(w.Set) == w.size
+}
+
+// ordinals returns the ordinals that have a pod, and the first ones that have none, at most missing of these, in
+// ascending order. A set may have a thousand times more ordinals than pods.
+func (w *decision) ordinals(missing int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		next, end := firstOrdinal(w.Set), firstOrdinal(w.Set)+w.size
+		for _, existing := range append(slices.Sorted(maps.Keys(w.replicas)), end) {
+			for ; next < existing && missing > 0; next++ {
+				if missing--; !yield(next) {
+					return
+				}
+			}
+			if existing < end && !yield(existing) {
+				return
+			}
+			next = existing + 1
+		}
+	}
 }
 
 // replica returns the actions for the pod of one ordinal. proceed is false if the next ordinal must wait for
