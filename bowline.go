@@ -118,14 +118,18 @@ type Plane struct {
 
 	listener net.Listener
 	socket   *https.Server // serves listener; nil before that
-	// drain is how long Close waits for requests in flight before it cancels them.
-	drain time.Duration
-	keys  *pki.Keeper
+	// drain is how long Close waits for requests in flight before it cancels them, and cancelWait how long it waits for
+	// them after that.
+	drain, cancelWait time.Duration
+
+	keys *pki.Keeper
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	// loops tracks the controllers, which end with ctx; sockets tracks the HTTP server.
-	loops, sockets sync.WaitGroup
+	// sockets tracks the HTTP server.
+	sockets sync.WaitGroup
+	// controllersEnded receives the error of the controllers, which end with ctx; nil without controllers.
+	controllersEnded chan error
 	// ready is closed when the controllers' caches are synced; nil without controllers.
 	ready   <-chan struct{}
 	metrics *controller.Metrics // of the controllers and their work queues
@@ -174,7 +178,8 @@ func newPlane(ctx context.Context, o Options, state *store.Store, parent *server
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{options: o, store: state, log: o.Logger, drain: drainTimeout, metrics: controller.NewMetrics()}
+	p := &Plane{options: o, store: state, log: o.Logger, drain: drainTimeout, cancelWait: cancelTimeout,
+		metrics: controller.NewMetrics()}
 	p.journal = why.New(why.Options{Log: o.Logger})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))

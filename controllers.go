@@ -114,7 +114,7 @@ func (p *Plane) runControllers(ctx context.Context, names []string) error {
 	}
 	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{
 		Source: p.Source(), Authority: p.authority(), Metrics: p.metrics, Journal: p.journal,
-		TracerProvider: p.options.TracerProvider, Log: p.log,
+		TracerProvider: p.options.TracerProvider, Log: p.log, StopTimeout: reconcileTimeout,
 	})
 	if err != nil {
 		return err
@@ -123,11 +123,8 @@ func (p *Plane) runControllers(ctx context.Context, names []string) error {
 		controllers[name](m)
 	}
 	p.ready = m.Ready()
-	p.loops.Go(func() {
-		if err := m.Run(p.ctx); err != nil {
-			p.log.Error("the controllers did not stop cleanly", "error", err)
-		}
-	})
+	p.controllersEnded = make(chan error, 1)
+	go func() { p.controllersEnded <- m.Run(p.ctx) }()
 	select {
 	case <-m.Ready():
 		return nil

@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"server": {"object", "kind", "patch", "admission", "plugins", "store", "auth", "wire", "client",
 		"inprocess", "internal"},
 	"wire":        {"object", "internal"},
-	"inprocess":   {},
+	"inprocess":   {"internal"}, // internal/inflight
 	"client":      {"object", "inprocess", "wire", "internal"},
 	"why":         {"object", "client", "internal"},
 	"informer":    {"object", "wire", "client"},

@@ -7,11 +7,14 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/bowline-dev/bowline/internal/inflight"
 )
 
 // Server serves a TLS socket with little memory per connection. http.Server serves HTTP/2 in the goroutine of
@@ -29,7 +32,7 @@ type Server struct {
 	closed chan struct{}
 	// shaking tracks the connections in their TLS handshake, speaking those that use HTTP/2.
 	shaking, speaking connections
-	requests          requests
+	requests          inflight.Requests
 	log               *slog.Logger
 }
 
@@ -100,18 +103,18 @@ func (h *Server) shakeHands(conn *tls.Conn) {
 	}
 }
 
-// Drain stops accepting connections, waits up to patience for the requests in flight, and cuts off the rest. When it
-// returns, no goroutine of the server is left and all handlers have returned. It must be called once.
-func (h *Server) Drain(patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	err := h.shutdown(ctx)
+// Drain stops accepting connections and waits for the requests in flight. When drain ends, it cuts off the rest, and
+// waits for their handlers until stop ends, which is later than drain. If the error is nil, no goroutine of the server
+// is left and all handlers have returned. Otherwise the error names the requests whose handlers have not. Drain must be
+// called once.
+func (h *Server) Drain(drain, stop context.Context) error {
+	err := h.shutdown(drain)
 	if errors.Is(err, context.DeadlineExceeded) {
-		h.log.Warn("requests that were still in flight were cut off", "after", patience)
-		err = h.cutOff()
+		h.log.Warn("requests that were still in flight were cut off")
+		err = h.cutOff(stop)
 	}
-	h.requests.close()
-	return err
+	h.requests.Close()
+	return errors.Join(err, h.requests.Wait(stop))
 }
 
 // shutdown stops accepting connections and waits until requests in flight are answered, or for ctx. It may be
@@ -122,12 +125,14 @@ func (h *Server) shutdown(ctx context.Context) error {
 	return errors.Join(err, h.speaking.wait(ctx))
 }
 
-// cutOff closes the connections that shutdown left.
-func (h *Server) cutOff() error {
+// cutOff closes the connections that shutdown left, and waits for their goroutines until ctx ends.
+func (h *Server) cutOff(ctx context.Context) error {
 	err := h.http1.Close()
-	h.shaking.wait(context.Background())
+	shaking := h.shaking.wait(ctx)
 	h.speaking.cutOff()
-	h.speaking.wait(context.Background())
+	if ctxErr := errors.Join(shaking, h.speaking.wait(ctx)); ctxErr != nil {
+		err = errors.Join(err, fmt.Errorf("connections that were cut off do not end: %w", ctxErr))
+	}
 	return err
 }
 

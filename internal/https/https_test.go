@@ -35,7 +35,7 @@ func openHTTPS(t *testing.T, handler http.Handler, change ...func(*tls.Config)) 
 	served := make(chan error)
 	go func() { served <- h.Serve() }()
 	t.Cleanup(func() {
-		h.cutOff()
+		h.cutOff(context.Background())
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}

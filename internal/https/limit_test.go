@@ -89,7 +89,7 @@ func TestAcceptErrorIsLogged(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- socket.Serve() }()
 		time.Sleep(time.Minute) // it backs off after an error
-		if err := errors.Join(socket.shutdown(t.Context()), socket.cutOff()); err != nil {
+		if err := errors.Join(socket.shutdown(t.Context()), socket.cutOff(t.Context())); err != nil {
 			t.Error(err)
 		}
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {

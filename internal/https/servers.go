@@ -9,10 +9,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/bowline-dev/bowline/internal/inflight"
 )
 
 // newHTTPServers returns the HTTP/1.1 server of a socket, and a function that serves one HTTP/2 connection
@@ -48,45 +49,21 @@ func newHTTPServers(handler http.Handler, to *slog.Logger) (http1 *http.Server, 
 	return http1, func(conn *tls.Conn) { own.ServeConn(conn, &http2.ServeConnOpts{BaseConfig: http1}) }
 }
 
-// requests counts the requests of a socket so that Drain can wait for their handlers, which http.Server does
-// not.
-type requests struct {
-	mu     sync.Mutex
-	closed bool
-	active sync.WaitGroup
-}
-
-// counted counts requests to next, and refuses them after close.
+// counted tracks the requests to next, and refuses them once requests is closed: http.Server does not wait for handlers.
 type counted struct {
-	*requests
-	next http.Handler
+	requests *inflight.Requests
+	next     http.Handler
 }
 
 // ServeHTTP implements http.Handler.
 func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !c.begin() {
+	q, ok := c.requests.Begin(r)
+	if !ok {
 		http.Error(w, "the server has stopped", http.StatusServiceUnavailable)
 		return
 	}
-	defer c.active.Done()
+	defer q.End()
 	c.next.ServeHTTP(w, r)
-}
-
-func (q *requests) begin() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed {
-		q.active.Add(1)
-	}
-	return !q.closed
-}
-
-// close waits until the last handler has returned.
-func (q *requests) close() {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
-	q.active.Wait()
 }
 
 // connectionErrors converts the error log of net/http to log records. Failed handshakes are the client's

@@ -88,7 +88,7 @@ func openSocket(t *testing.T) *socket {
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
 		srv.Close()
-		s.cutOff()
+		s.cutOff(context.Background())
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}

@@ -11,9 +11,10 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"sync"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/inflight"
 )
 
 // Transport is an http.RoundTripper that calls a handler in the same process, without a socket or TLS. Each
@@ -43,13 +44,12 @@ type Prompt interface {
 	Prompt(*http.Request) bool
 }
 
-// requests tracks the running requests of a transport and of all transports made from it by As.
+// requests are the running requests of a transport and of all transports made from it by As. Their contexts are
+// derived from ctx.
 type requests struct {
+	inflight.Requests
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	mu     sync.Mutex
-	closed bool
-	active sync.WaitGroup
 }
 
 // ErrClosed is returned for requests to a closed Transport.
@@ -88,29 +88,18 @@ func (t *Transport) RESTConfig() *rest.Config {
 // Close cancels running requests, waits until their handlers have returned, and rejects new requests with
 // ErrClosed.
 func (t *Transport) Close() {
-	t.requests.cancel(ErrClosed)
+	t.Cancel()
 	t.Shutdown(context.Background())
 }
 
-// Shutdown rejects new requests and waits for the handlers of running ones to return. When ctx ends, it
-// cancels those that remain.
-func (t *Transport) Shutdown(ctx context.Context) {
-	r := t.requests
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	defer context.AfterFunc(ctx, func() { r.cancel(ErrClosed) })()
-	r.active.Wait()
-}
+// Cancel cancels running requests, and later ones as they begin.
+func (t *Transport) Cancel() { t.requests.cancel(ErrClosed) }
 
-// begin registers a request. It returns false if the transport is closed.
-func (r *requests) begin() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.closed {
-		r.active.Add(1)
-	}
-	return !r.closed
+// Shutdown rejects new requests with ErrClosed and waits for the handlers of running ones to return. If ctx ends first,
+// the error names those that have not.
+func (t *Transport) Shutdown(ctx context.Context) error {
+	t.requests.Close()
+	return t.requests.Wait(ctx)
 }
 
 // RoundTrip starts the handler and returns when the header is written, or for a Prompt request when the
@@ -126,7 +115,8 @@ func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		body.Close()
 		return nil, err
 	}
-	if !t.requests.begin() {
+	running, ok := t.requests.Begin(q)
+	if !ok {
 		body.Close()
 		return nil, ErrClosed
 	}
@@ -138,7 +128,7 @@ func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		body.Close()
 	})
 	run := func() {
-		defer t.requests.active.Done()
+		defer running.End()
 		t.serve(a, asReceived(q, ctx, body))
 		unlink()
 		attached() // the body may still be read after cancel(nil)

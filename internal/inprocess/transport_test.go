@@ -307,8 +307,11 @@ func TestShutdownWaitsForHandlers(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
+				defer context.AfterFunc(ctx, transport.Cancel)()
 				began := time.Now()
-				transport.Shutdown(ctx)
+				if err := transport.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
 				if took := time.Since(began); took != min(patience, time.Minute) {
 					t.Errorf("it took %s", took)
 				}

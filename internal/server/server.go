@@ -194,10 +194,13 @@ func tracer(provider trace.TracerProvider) trace.Tracer {
 
 // Close ends all watches and the server's own goroutines, and waits for them. The caller drains other
 // requests in flight.
-func (s *Server) Close() {
+func (s *Server) Close() { s.Shutdown(context.Background()) }
+
+// Shutdown is like Close. If ctx ends first, it returns an error that names what still runs.
+func (s *Server) Shutdown(ctx context.Context) error {
 	s.tasks.Cancel()
 	s.expiry.Stop()
-	s.tasks.Wait()
+	return s.tasks.Wait(ctx)
 }
 
 // Closing is closed when Close is called, to end listeners that live as long as the server.

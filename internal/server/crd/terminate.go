@@ -37,10 +37,10 @@ func (d *Definitions) terminate(ctx context.Context, current *object.Object,
 	if err := d.reportProgress(current.Key, err); err != nil {
 		return err
 	}
-	if d.tasks.Begin() {
+	if task := "deletion of all " + gr.String(); d.tasks.Begin(task) {
 		d.deleting[current.Key] = true
 		go func() {
-			defer d.tasks.Done()
+			defer d.tasks.Done(task)
 			d.deleteInBackground(current.Key, gr)
 		}()
 	}

@@ -63,10 +63,11 @@ func (q *queue) stop() {
 
 // run deletes the objects whose entries are due, and sets the timer again.
 func (q *queue) run() {
-	if !q.Tasks.Begin() {
+	name := "expiry of " + q.resource.String()
+	if !q.Tasks.Begin(name) {
 		return
 	}
-	defer q.Tasks.Done()
+	defer q.Tasks.Done(name)
 	q.mu.Lock()
 	now, n := time.Now(), 0
 	for n < len(q.entries) && !q.entries[n].due.After(now) {

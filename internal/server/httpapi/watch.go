@@ -15,6 +15,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
+// watchTask is the name of an open watch among the tasks of the server.
+const watchTask = "open watches"
+
 // watching streams the events of a feed to one client.
 type watching struct {
 	h      *Handler
@@ -37,7 +40,7 @@ func (h *Handler) watch(x *exchange, rw http.ResponseWriter, req *request.Reques
 	if err != nil {
 		return err
 	}
-	if !h.o.Tasks.Begin() {
+	if !h.o.Tasks.Begin(watchTask) {
 		return store.ErrClosed
 	}
 	snapshot, err := feed.Begin() // before the head of the answer, which tells the client that the watch has started
@@ -53,7 +56,7 @@ func (h *Handler) watch(x *exchange, rw http.ResponseWriter, req *request.Reques
 		unhurry()
 		w.stream.close()
 		uncount()
-		h.o.Tasks.Done()
+		h.o.Tasks.Done(watchTask)
 	}
 	defer func() {
 		if x.watch == nil {

@@ -34,10 +34,10 @@ func (b *Backup) Serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
 		return status.MethodNotAllowed()
 	}
-	if !b.Tasks.Begin() {
+	if !b.Tasks.Begin(BackupPath) {
 		return store.ErrClosed
 	}
-	defer b.Tasks.Done()
+	defer b.Tasks.Done(BackupPath)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(b.Tasks.Context(), cancel)()
