@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -37,7 +36,16 @@ type plan struct {
 }
 
 // run serves until ctx is done, then stops everything in reverse order of startup.
-func (p *plan) run(ctx context.Context) (err error) {
+func (p *plan) run(ctx context.Context) error {
+	report := newReport(p.screen)
+	if err := p.serve(ctx, report); err != nil {
+		return err
+	}
+	report.stopping()
+	return nil
+}
+
+func (p *plan) serve(ctx context.Context, report *report) (err error) {
 	serve.LimitMemory()
 	serve.PauseGC()
 	if p.controllers.Network {
@@ -69,13 +77,8 @@ func (p *plan) run(ctx context.Context) (err error) {
 	if err := home.Publish(p.url(plane)); err != nil {
 		return err
 	}
-	report := newReport(p.screen)
 	report.serving(p.url(plane), home.Kubeconfig, stored.String(), time.Since(p.started))
-	if err := p.runAll(ctx, plane, home, report); err != nil {
-		return err
-	}
-	report.stopping()
-	return nil
+	return p.runAll(ctx, plane, home, report)
 }
 
 // openHome locks the state folder, or creates a temporary one with --ephemeral. The caller closes the folder
@@ -114,38 +117,25 @@ func (p *plan) url(plane *bowline.Plane) string {
 }
 
 // runAll runs the controllers outside of the plane, the simulated nodes, the declaration of files and the
-// renewal of certificates until ctx is done or one of them fails. It returns after all of them have stopped.
+// renewal of certificates until ctx is done or one of them fails. It returns after all of them have stopped, or with an
+// error that names those that do not stop.
 func (p *plan) runAll(ctx context.Context, plane *bowline.Plane, home *serve.Home, report *report) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var group sync.WaitGroup
-	var failures []error
-	var mu sync.Mutex
-	start := func(work func(context.Context) error) {
-		group.Go(func() {
-			if err := work(ctx); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failures = append(failures, err)
-				cancel()
-			}
-		})
-	}
+	parts := newParts(ctx)
+	defer parts.cancel()
 	if p.controllers.Network {
-		start(func(ctx context.Context) error { return p.runNetwork(ctx, plane, home) })
+		parts.start("network controller", func(ctx context.Context) error { return p.runNetwork(ctx, plane, home) })
 	}
 	if p.controllers.Ingress {
-		start(func(ctx context.Context) error { return p.runIngress(ctx, plane, home) })
+		parts.start("ingress controllers", func(ctx context.Context) error { return p.runIngress(ctx, plane, home) })
 	}
 	if p.flags.nodes > 0 {
-		start(func(ctx context.Context) error { return p.runNodes(ctx, plane) })
+		parts.start("simulated nodes", func(ctx context.Context) error { return p.runNodes(ctx, plane) })
 	}
-	start(func(ctx context.Context) error { return p.declare(ctx, plane, report) })
-	start(func(ctx context.Context) error { return p.renew(ctx, plane, home) })
-	<-ctx.Done()
+	parts.start("applying of manifests", func(ctx context.Context) error { return p.declare(ctx, plane, report) })
+	parts.start("renewal of certificates", func(ctx context.Context) error { return p.renew(ctx, plane, home) })
+	<-parts.ctx.Done()
 	p.screen.EndStatus()
-	group.Wait()
-	return errors.Join(failures...)
+	return parts.wait()
 }
 
 // declare applies the manifests named by -f and waits until they are ready.

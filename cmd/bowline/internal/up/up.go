@@ -45,7 +45,9 @@ const upHelp = `Serves the Kubernetes API over HTTPS, runs controllers, and appl
 prints its address and the kubeconfig to use, then a line for each applied object once it is
 ready: Established for a definition, Available for a deployment on simulated nodes, Ready
 for an object with this condition, stored for all others. The server runs until SIGINT,
-SIGTERM or, if the terminal is closed, SIGHUP; a second signal stops it at once.
+SIGTERM or, if the terminal is closed, SIGHUP; a second signal stops it at once. It waits up
+to 5 seconds for requests, and for all work at most a minute; then it fails, and names what
+did not stop.
 
 Objects are stored in the state folder: --data, or else $XDG_STATE_HOME/bowline
 (~/.local/state/bowline). A write is acknowledged when it is durable, and a restarted server
