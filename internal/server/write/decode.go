@@ -124,6 +124,11 @@ func tooLarge(err error) (error, bool) {
 func readTyped(format object.Format, data []byte, make func() runtime.Object,
 	lenient bool) (obj runtime.Object, found []string, err error) {
 	obj = make()
+	if format == object.JSON {
+		if err := kind.CheckJSON(data); err != nil {
+			return nil, nil, err
+		}
+	}
 	switch {
 	case format == object.Protobuf:
 		return obj, nil, kind.Unmarshal(format, data, obj)

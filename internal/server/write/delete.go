@@ -77,6 +77,9 @@ func deleteOptions(req *request.Request) (*metav1.DeleteOptions, error) {
 		if !ok {
 			return nil, status.UnsupportedMedia(request.MediaTypes...)
 		}
+		if err := checkOptions(req.ContentType, body); err != nil {
+			return nil, err
+		}
 		as := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
 		obj, _, err := metascheme.Codecs.DecoderToVersion(info.Serializer, as.GroupVersion()).Decode(body, &as, o)
 		if err != nil {
@@ -92,6 +95,21 @@ func deleteOptions(req *request.Request) (*metav1.DeleteOptions, error) {
 		req.Warn(req.Endpoint.OrphanWarning)
 	}
 	return o, request.InvalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
+}
+
+// checkOptions returns the 413 of options that have too many values, or would be too large without their aliases.
+func checkOptions(mediaType string, body []byte) error {
+	var err error
+	switch mediaType {
+	case request.JSON:
+		err = kind.CheckJSON(body)
+	case request.YAML:
+		err = checkYAML(body)
+	}
+	if err, ok := tooLarge(err); ok {
+		return err
+	}
+	return nil // the decoder reports syntax errors
 }
 
 // remove deletes the object of a key if before returns no error. before replaces the call of the plugins: it receives
