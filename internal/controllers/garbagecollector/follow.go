@@ -137,7 +137,7 @@ func (g *graph) serve(found []discovery.Resource, complete bool) (fresh, dropped
 	defer g.mu.Unlock()
 	served := map[schema.GroupResource]*cache{}
 	if !complete { // a group that does not answer at the moment may still hold dependents
-		served = maps.Clone(g.served)
+		maps.Copy(served, g.served) // nil before the first discovery
 	}
 	for _, r := range found {
 		if !isTracked(r) || isAlias(r, found) {
