@@ -30,8 +30,8 @@ import (
 const (
 	maxCPU        = time.Second
 	maxMemory     = 256 // MiB
-	maxAnswerTime = 10 * time.Second
-	maxLivez      = time.Second // of one probe, after the requests
+	maxAnswerTime = 30 * time.Second
+	maxLivez      = 2 * time.Second // of one probe, after the requests
 	maxErrorBytes = 1 << 20     // of an answer that is an error
 )
 
@@ -72,6 +72,23 @@ func areas() []area {
 		{"bodies", bodies},
 		{"YAML", yamlBodies},
 		{"media types", mediaTypes},
+		{"JSON patches", jsonPatches},
+		{"merge patches", mergePatches},
+		{"strategic patches", strategicPatches},
+		{"applies", applies},
+		{"protobuf", protobuf},
+		{"validation errors", validationErrors},
+		{"quantities", quantities},
+		{"definitions", customDefinitions},
+		{"custom resources", customResources},
+		{"CEL", celRules},
+		{"columns", columns},
+		{"webhooks", webhooks},
+		{"conversions", conversions},
+		{"admission", admission},
+		{"endpoints", endpoints},
+		{"journal", journal},
+		{"YAML output", yamlOutput},
 	}
 }
 

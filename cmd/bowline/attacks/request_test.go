@@ -88,7 +88,7 @@ func (a answer) String() string {
 
 // send sends a request as the administrator.
 func (s *server) send(q request) answer {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 3*maxAnswerTime)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*maxAnswerTime)
 	defer cancel()
 	return s.sendBy(ctx, s.admin, q)
 }

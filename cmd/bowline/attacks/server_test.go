@@ -188,8 +188,10 @@ func (s *server) stop() string {
 		s.kill()
 		return fmt.Sprintf("the server did not stop within %v", stopTime)
 	}
-	if log := s.log.String(); strings.Contains(log, "panic") || strings.Contains(log, "fatal error") {
-		return "the server panicked: " + s.log.head()
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "panic") || strings.Contains(line, "fatal error") {
+			return "the server panicked: " + line[:min(len(line), 1024)]
+		}
 	}
 	return ""
 }

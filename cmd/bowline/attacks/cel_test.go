@@ -1,0 +1,185 @@
+package attacks
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// quoted returns a text as JSON.
+func quoted(text string) string {
+	out, _ := json.Marshal(text) // a text can be encoded
+	return string(out)
+}
+
+// rule is a definition with a rule about a list l of numbers and a text s.
+func rule(expression string) []request {
+	return define(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"integer"}},"s":{"type":"string"},` +
+		`"m":{"type":"object","additionalProperties":{"type":"string"}}},` +
+		`"x-kubernetes-validations":[{"rule":` + quoted(expression) + `}]}`)
+}
+
+// celRules are rules in CEL, and objects that they validate.
+func celRules() []row {
+	const expensive = "estimated rule cost exceeds budget"
+	of := func(fields string) []request { return post(things, thing("a", fields)) }
+	numbers := `"l":[` + repeated("1", 99_000) + `]`
+	long := `"s":"` + strings.Repeat("a", 2*mega) + `"`
+	vast := `"s":"999999999"`
+	var rows []row
+	refused := func(name, expression, text string) {
+		rows = append(rows, row{name: "a rule: " + name, send: rule(expression), text: text})
+	}
+	used := func(name, expression, object string, codes ...int) {
+		rows = append(rows, row{name: name, setup: rule(expression), send: of(object), codes: append(codes, 201, 422)})
+	}
+	refused("a list squared", "self.l.all(a, self.l.all(b, a + b > 0))", expensive)
+	refused("a list cubed", "self.l.all(a, self.l.all(b, self.l.all(c, a + b > c)))", expensive)
+	refused("contains squared", "self.l.all(a, self.s.contains(self.s))", expensive)
+	refused("a pattern of the object", "self.s.matches(self.s)", expensive)
+	refused("chains of map and filter", "self.l.map(a, self.l.map(b, a+b).filter(c, c>1)).size() > 0", expensive)
+	refused("sets", "sets.contains(self.l, self.l)", expensive)
+	refused("join", "self.l.map(a, self.s).join(self.s).size() > 0", expensive)
+	refused("a literal list of 100,000", "["+repeated("1", 100_000)+"].size() > 0", "Invalid value")
+	refused("5,000 parentheses", nested("(", "true", ")", 5_000), "Invalid value")
+	refused("500,000 parentheses", nested("(", "true", ")", 500_000), "Invalid value")
+	refused("20,000 conjunctions", "true"+strings.Repeat("&&true", 20_000), "Invalid value")
+	refused("nested ternaries", strings.Repeat("true ? ", 500)+"true"+strings.Repeat(": false", 500), "Invalid value")
+	refused("an undeclared function", `os("id")`, "undeclared reference")
+	refused("an unknown field", "self.zz == 1", "undefined field")
+	refused("an unterminated text", `"`, "Invalid value")
+	refused("a text of a megabyte", `self.s != "`+strings.Repeat("x", mega)+`"`, "")
+	refused("2.9 MB of not", strings.Repeat("!", 2_900_000)+"true", "")
+	refused("a literal quantity of 1e999999999", "quantity('1e999999999').isGreaterThan(quantity('1'))", "")
+
+	const rest = ".isGreaterThan(quantity('1'))"
+	used("quantity of the object", "quantity(self.s)"+rest, `"s":"1e999999999"`)
+	used("isQuantity of the object", "isQuantity(self.s)", `"s":"1e999999999"`)
+	used("quantity made of two literals", "quantity('1e'+'999999999')"+rest, vast)
+	used("quantity made of a literal and the object", "quantity('1e'+self.s)"+rest, vast)
+	used("isQuantity made of a literal and the object", "isQuantity('1e'+self.s)", vast)
+	used("quantity of a replaced text", "quantity(self.s.replace('9', '1e99999999'))"+rest, `"s":"9"`)
+	used("quantity of a joined list", "quantity(['1e', self.s].join('9'))"+rest, vast)
+	used("quantities added", "quantity('1e99').add(quantity('1e-99')).compareTo(quantity('1')) > 0", vast)
+	used("quantities of all items", "self.l.all(a, quantity('1e9'+string(a)).compareTo(quantity('1')) > 0)", numbers)
+	used("quantity of 2 MB of digits", "isQuantity(self.s)", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
+	used("a text that grows", "(self.s+self.s+self.s+self.s).size() > 0", long)
+	used("a text of 2 MB replaced", "self.s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').size() > 0", long)
+	used("a text of 2 MB split", "self.s.split('a').size() > 0", long)
+	used("a text of 2 MB split into characters", "self.s.split('').size() > 0", long)
+	used("a text of 2 MB in another case", "self.s.upperAscii() != self.s.lowerAscii()", long)
+	used("a text of 2 MB searched", "self.s.indexOf('ab') < 0 && self.s.lastIndexOf('ba') < 0", long)
+	used("a text of 2 MB found in itself", "self.s.contains(self.s.substring(1) + 'b')", long)
+	used("a pattern on 2 MB", "self.s.matches('^(a*)*b?$')", long)
+	used("a pattern of many states on 2 MB", "self.s.matches('^(.*a){500}$')", long)
+	used("a pattern found everywhere", "self.s.findAll('a').size() > 0", long)
+	used("a pattern found greedily", "self.s.findAll('a*b').size() == 0", long)
+	used("a sum of 99,000 numbers", "self.l.sum() > 0", numbers)
+	used("a sorted list", "self.l.isSorted()", numbers)
+	used("the index of each item", "self.l.indexOf(2) < 0", numbers)
+	used("a list of 99,000 joined", "self.l.map(a, string(a)).join(',').size() > 0", numbers)
+	used("99,000 numbers formatted", `"%d".format([1]) == "1"`, numbers)
+	used("99,000 numbers formatted each", `self.l.all(a, "%d".format([a]) == "1")`, numbers)
+	used("a list formatted", `"%s".format([self.l]).size() > 0`, numbers)
+	used("no rule worth the name", "true", numbers)
+	used("a URL of 2 MB", "isURL(self.s)", long)
+	used("a URL made longer", "url('https://x/'+self.s).getEscapedPath().size() > 0", long)
+	used("an address of 2 MB", "isIP(self.s) || isCIDR(self.s)", long)
+	used("a duration of 2 MB", "duration(self.s) > duration('1s')", `"s":"`+strings.Repeat("9", 2*mega)+`s"`)
+	used("a number of 2 MB", "int(self.s) > 0", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
+	used("a map of 49,000 keys", "self.m.all(k, self.m[k].size() > 0)", `"m":{`+numbered(`"k%d":"v"`, 49_000)+`}`)
+	used("the format of 2 MB", "!format.dns1123Label().validate(self.s).hasValue()", long)
+	used("a version of 2 MB", "isSemver(self.s)", `"s":"1.`+strings.Repeat("9", 2*mega)+`.1"`)
+	used("bytes of 2 MB", "bytes(self.s).size() > 0", long)
+	return append(rows, celOthers()...)
+}
+
+// celOthers are many rules, messages and match conditions.
+func celOthers() []row {
+	of := func(fields string) []request { return post(things, thing("a", fields)) }
+	declared := define(`{"type":"object","properties":{"list":{"type":"array","maxItems":250,"items":{"type":"integer"},` +
+		`"x-kubernetes-validations":[{"rule":"self.all(a, self.all(b, a + b > 0))"}]}}}`)
+	many := define(property(`{"type":"array","items":{"type":"integer","x-kubernetes-validations":[` + repeated(`{"rule":"self > 0"}`, 50) + `]}}`))
+	condition := func(name, expression string, codes ...int) row {
+		hook := `{"metadata":{"name":"mc"},"webhooks":[{"name":"h.example.com","sideEffects":"None","admissionReviewVersions":["v1"],` +
+			`"clientConfig":{"url":"https://127.0.0.1:1/"},"failurePolicy":"Ignore","rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],` +
+			`"resources":["configmaps"]}],"matchConditions":[` + expression + `]}]}`
+		return row{name: "a match condition: " + name, setup: post(mutatingHooks, hook),
+			send: post(configMaps, configMap("a", `,"data":{`+numbered(`"k%d":"v"`, 8_000)+`}`)), codes: append(codes, 403)}
+	}
+	hook := func(name, conditions string) row {
+		r := condition(name, conditions)
+		return row{name: r.name, send: r.setup}
+	}
+	return []row{
+		{name: "a list of 250 squared", setup: declared, send: of(`"list":[1` + strings.Repeat(",1", 249) + `]`), codes: []int{201}},
+		{name: "90,000 items with 50 rules", setup: many, send: of(`"a":[` + repeated("1", 90_000) + `]`), codes: []int{201, 413, 422}},
+		{name: "90,000 items that break 50 rules", setup: many, send: of(`"a":[` + repeated("0", 90_000) + `]`)},
+		{name: "2,000 rules, defined", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"true"}`, 2_000) + `]}`), codes: []int{201, 422}},
+		{name: "20,000 rules, defined", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"true"}`, 20_000) + `]}`), codes: []int{201, 413, 422}},
+		{name: "20,000 rules that do not compile", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"x"}`, 20_000) + `]}`)},
+		{name: "2,000 rules, used", setup: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"true"}`, 2_000) + `]}`),
+			send: of(`"a":1`), codes: []int{201}},
+		{name: "rules in 2,000 properties", send: define(`{"type":"object","properties":{` +
+			numbered(`"p%d":{"type":"string","x-kubernetes-validations":[{"rule":"self.size() < 9"}]}`, 2_000) + `}}`), codes: []int{201, 413, 422}},
+		{name: "a rule about 20,000 properties", send: define(`{"type":"object","properties":{` + numbered(`"p%d":{"type":"string"}`, 20_000) +
+			`},"x-kubernetes-validations":[{"rule":"self.p1 != self.p2"}]}`), codes: []int{201, 413, 422}},
+		{name: "a message of 2 MB", setup: define(`{"type":"object","properties":{"s":{"type":"string"}},"x-kubernetes-validations":[{"rule":"false",` +
+			`"messageExpression":"self.s + '\\u001b' + self.s"}]}`), send: of(`"s":"` + strings.Repeat("a", mega) + `"`), text: "failed rule"},
+		{name: "a transition rule on 49,000 numbers", setup: append(define(`{"type":"object","properties":{"l":{"type":"array","maxItems":100000,"items":{"type":"integer"}}},`+
+			`"x-kubernetes-validations":[{"rule":"self.l == oldSelf.l"}]}`), of(`"l":[`+repeated("1", 90_000)+`]`)...),
+			send: patch(things+"/a", mergeType, `{"l":[`+repeated("1", 89_999)+`,2]}`), codes: []int{200, 422}},
+		condition("cubed", `{"name":"c","expression":"object.data.all(a, object.data.all(b, object.data.all(c, true)))"}`),
+		condition("squared", `{"name":"c","expression":"object.data.all(a, object.data.all(b, a != b + 'x'))"}`),
+		condition("a text that grows", `{"name":"c","expression":"object.data.map(a, a + a + a + a + a).size() > 0"}`, 201),
+		condition("the authorizer 1,000 times", `{"name":"c","expression":"[`+repeated("1", 1_000)+`].all(x, authorizer.group('').resource('pods').check('get').allowed())"}`, 201),
+		condition("patterns of the object", `{"name":"c","expression":"object.data.all(a, a.matches('(.*k){90}'+a))"}`, 201),
+		condition("64 conditions", numbered(`{"name":"c%d","expression":"object.data.all(a, a != 'b')"}`, 64), 201),
+		condition("vast quantities", `{"name":"c","expression":"object.data.all(a, quantity('1e9999999' + string(object.data.size())).compareTo(quantity('1')) > 0)"}`, 201, 500),
+		hook("65 conditions", numbered(`{"name":"c%d","expression":"true"}`, 65)),
+		hook("20,000 conditions", numbered(`{"name":"c%d","expression":"true"}`, 20_000)),
+		hook("one that does not compile", `{"name":"c","expression":"x"}`),
+		hook("one of 2.9 MB", `{"name":"c","expression":"`+strings.Repeat("!", 2_900_000)+`true"}`),
+		hook("100,000 parentheses", `{"name":"c","expression":"`+nested("(", "true", ")", 100_000)+`"}`),
+	}
+}
+
+// columns are JSONPath expressions of columns, and tables with them.
+func columns() []row {
+	const table = "application/json;as=Table;g=meta.k8s.io;v=v1"
+	with := func(path string) []request {
+		return post(definitions, definitionWith(`"additionalPrinterColumns":[{"name":"c","type":"string","jsonPath":`+quoted(path)+
+			`}],"schema":{"openAPIV3Schema":`+free+`}`))
+	}
+	deep := nested(`{"a":`, "1", "}", 800)
+	var rows []row
+	shown := func(name, path, object string) {
+		rows = append(rows, row{name: name, setup: append(with(path), post(things, thing("a", object))...),
+			send: get(things, "Accept", table), codes: []int{200}})
+	}
+	refused := func(name, path, text string) { rows = append(rows, row{name: name, send: with(path), text: text}) }
+	refused("six descents", "..a..a..a..a..a..a", "at most 1 recursive descent")
+	refused("two descents", "..a..a", "at most 1 recursive descent")
+	refused("30 joins", "."+strings.Repeat("['a','a']", 30), "commas")
+	refused("a range", "{range .a[*]}{end}", "simple json path")
+	refused("from the root", "$.a", "simple json path")
+	refused("a path of a megabyte", strings.Repeat(".a", mega/2), "")
+	refused("a path of brackets", "."+strings.Repeat("[", 100_000), "")
+	for i, path := range []string{".a..b", "..a", "..*", ".a[*].b[*].c[*]", `.a[?(@.b=="x")]`, ".a[0:999999999]", ".a[-1]", ".a[-999999999999]",
+		strings.Repeat(".a", 20), `.a["b"]`, ".metadata.labels", ".a[999999999999999999999]", ".a[::0]", ".a[0:10:-1]", ".a[?(@.a)]"} {
+		name := fmt.Sprintf("column %d, %.12s", i, strings.ReplaceAll(path, "/", ""))
+		rows = append(rows, row{name: name, setup: with(path), send: append(post(things, thing("a", `"a":`+deep)), get(things, "Accept", table)...),
+			codes: []int{200, 404}})
+	}
+	shown("a descent through 9,000 levels", "..a", `"a":`+nested(`{"a":`, "1", "}", 9_000))
+	shown("a descent through 49,000 keys", "..a", `"b":{`+numbered(`"k%d":{"a":1}`, 33_000)+`}`)
+	shown("a descent to everything", "..*", `"b":{`+numbered(`"k%d":{"a":1}`, 33_000)+`}`)
+	shown("a descent to everything in 2,000 levels", "..*", `"a":`+nested(`{"a":`, `["x"]`, "}", 2_000))
+	shown("a filter in a descent", "..[?(@.a)]", `"a":`+nested(`{"a":`, `["x"]`, "}", 2_000))
+	shown("a filter on 30,000 items", ".a[?(@.b==1)].b", `"a":[`+repeated(`{"b":1}`, 30_000)+`]`)
+	shown("four joins", ".a['b','b','b','b','b']['c','c']", `"a":{"b":{"c":"`+strings.Repeat("x", 100_000)+`"}}`)
+	shown("stars of stars", ".a[*][*][*]", `"a":[`+repeated(`[[1,1],[1,1]]`, 14_000)+`]`)
+	shown("a slice of 90,000", ".a[::1]", `"a":[`+repeated("1", 90_000)+`]`)
+	shown("a cell of 2.9 MB", ".a", `"a":"`+strings.Repeat("x", 2_900_000)+`"`)
+	return rows
+}
