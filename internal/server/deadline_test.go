@@ -2,9 +2,12 @@ package server_test
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
@@ -108,7 +112,8 @@ func TestMissingBodyTimesOut(t *testing.T) {
 			t.Parallel()
 			for _, c := range []struct{ method, path string }{
 				{http.MethodPost, configMaps}, {http.MethodPatch, configMaps + "/a"},
-				{http.MethodDelete, configMaps + "/a"},
+				{http.MethodDelete, configMaps + "/a"}, {http.MethodPost, "/bowline/why"},
+				{http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"},
 			} {
 				body, writer := io.Pipe()
 				go writer.Write([]byte(`{"metadata":`))
@@ -121,6 +126,26 @@ func TestMissingBodyTimesOut(t *testing.T) {
 				writer.Close()
 			}
 			w.createConfigMaps(t, "default", "a") // the server goes on
+		})
+	}
+}
+
+// A client that sends a body slowly to a path that reads none does not hold its connection over HTTP/1.1.
+func TestUnreadBodyEndsConnection(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	config := must(rest.TLSConfigFor(w.config))(t)
+	config.NextProtos = []string{"http/1.1"}
+	for _, path := range []string{"/version", "/metrics", "/nowhere", "/debug/pprof/symbol"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			conn := must(tls.Dial("tcp", w.Addr(), config))(t)
+			defer conn.Close()
+			must(fmt.Fprintf(conn, "POST %s?timeout=1s HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx", path))(t)
+			conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the server did not close the connection: %v", err)
+			}
 		})
 	}
 }

@@ -64,6 +64,9 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
 			fmt.Sprintf("a request body is at most %d bytes: send fewer runs at once", maxBody))
 		return
+	case err != nil && r.Context().Err() != nil:
+		refuse(w, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request did not complete within its time")
+		return
 	case err != nil:
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "reading the runs: "+err.Error())
 		return

@@ -43,32 +43,40 @@ func (x *exchange) ReadBody() ([]byte, error) {
 	if r.ContentLength > request.MaxBody {
 		return nil, status.TooBig(request.MaxBody)
 	}
-	defer onDone(r.Context(), func() {
-		http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now())
-	})()
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(r.Body, request.MaxBody+1))
 	if err != nil {
-		if ctxErr := r.Context().Err(); ctxErr != nil {
-			return nil, ctxErr
+		if x.bounded != nil && x.bounded.Err() != nil {
+			return nil, x.bounded.Err()
 		}
 		return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 	}
 	if n > request.MaxBody {
 		return nil, status.TooBig(request.MaxBody)
 	}
+	x.bodyRead = true
 	return buf.Bytes(), nil
 }
 
-// answerGrace is how long a client may take to read its answer after the request's deadline.
+// answerGrace is how long a client may take to read its answer after the request's deadline, and to send the rest of a
+// body that the server did not read.
 const answerGrace = 5 * time.Second
 
-// limitWrites sets the deadline for writes, so that a client that does not read its answer does not hold its seats.
-func (x *exchange) limitWrites() {
-	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(answerGrace))
+// endTransfer ends the reading of the body, and sets the deadline for writes, so that a client that does not send its
+// request or does not read its answer does not hold its seats.
+func (x *exchange) endTransfer() {
+	now, rc := time.Now(), http.NewResponseController(x.ResponseWriter)
+	rc.SetReadDeadline(now)
+	rc.SetWriteDeadline(now.Add(answerGrace))
+}
+
+// limitRest sets the deadline for the rest of the body. After the answer, net/http reads it, so that the connection can
+// be reused, and sets the deadline of the next request.
+func (x *exchange) limitRest() {
+	http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(answerGrace))
 }
 
 // onDone calls f if ctx ends before stop is called. stop waits for a running f, so f may use what is released when the

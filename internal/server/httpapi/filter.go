@@ -41,7 +41,8 @@ func (h *Handler) serve(x *exchange) {
 			return
 		}
 		defer cancel()
-		defer onDone(bounded, x.limitWrites)()
+		x.bounded = bounded
+		defer onDone(bounded, x.endTransfer)()
 		ctx = bounded
 	}
 	x.r = x.r.WithContext(ctx)

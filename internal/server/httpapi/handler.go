@@ -4,6 +4,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -89,6 +90,11 @@ type exchange struct {
 	// flight.
 	seats fair.Seats
 	left  func()
+	// bounded ends at the request's deadline, or when the client disconnects, even if the context of r does not; nil
+	// for watches and backups.
+	bounded context.Context
+	// bodyRead reports whether the whole body was read.
+	bodyRead bool
 	// watch is the stream to serve after the frames that opened it have returned; nil for other requests.
 	watch *watching
 }
@@ -137,6 +143,9 @@ func (h *Handler) finish(x *exchange) {
 		h.o.Log.Error("a request panicked", "method", x.r.Method, "path", x.r.URL.Path, "panic", panicked, "stack",
 			string(debug.Stack()))
 		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", panicked))
+	}
+	if x.r.ProtoMajor == 1 && x.r.ContentLength != 0 && !x.bodyRead {
+		x.limitRest()
 	}
 }
 
