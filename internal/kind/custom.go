@@ -39,6 +39,10 @@ type Custom interface {
 	// PreservesUnknownFields reports whether objects retain fields that the schema does not define.
 	PreservesUnknownFields() bool
 
+	// CallsWebhook reports whether a conversion calls a webhook. The call may take long, and does not end with the
+	// context of a request.
+	CallsWebhook() bool
+
 	// ReceiveMerged applies defaults to the result of a server-side apply, without decoding it from JSON: validation
 	// then sees nulls that decoding would remove from non-nullable fields. It takes ownership of obj.
 	ReceiveMerged(obj *unstructured.Unstructured) (Object, error)

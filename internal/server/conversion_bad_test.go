@@ -188,8 +188,8 @@ func TestHangingConversionDelaysOnlyItsRequests(t *testing.T) {
 	w.create(t, lampsV1, lamp("v1", "b", `{"color":"red"}`))
 	w.send(t, http.MethodDelete, lampsV1+"/a", "").want(t, http.StatusOK)
 	cancel()
-	release() // a disconnect does not end the call: like Kubernetes' converter, it has its own timeout of 30 seconds
-	<-answered
+	<-answered // the client does not wait for the call, which has its own timeout of 30 seconds, as in Kubernetes
+	release()
 	began := time.Now()
 	if err := w.Close(); err != nil || time.Since(began) > 10*time.Second {
 		t.Errorf("Close took %v and returned %v", time.Since(began), err)

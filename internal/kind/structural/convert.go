@@ -18,6 +18,9 @@ type Converter interface {
 	Close()
 }
 
+// CallsWebhook implements kind.Custom.
+func (d *definition) CallsWebhook() bool { return d.converter != nil }
+
 // Convert implements kind.Kind. As in Kubernetes, it drops fields that the other version's schema does not
 // define, and applies no defaults: those of the storage version are applied when a stored object is decoded.
 func (d *definition) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {

@@ -150,12 +150,18 @@ func (h *Handler) finish(x *exchange) {
 }
 
 // Prompt implements inprocess.Prompt: callers in the same process run such requests on their own goroutine. It returns
-// true for requests about one object, or a page of them, except for those that continue when their client disconnects.
+// true for requests about one object, or a page of them, except for those that continue when their client disconnects,
+// and those that may call a conversion webhook.
 func (h *Handler) Prompt(r *http.Request) bool {
 	if !h.o.Prompt {
 		return false
 	}
 	route := request.ParseRoute(r)
+	if entry, ok := h.o.Kinds.Find(route.GVR); ok {
+		if custom, ok := entry.Kind.(kind.Custom); ok && custom.CallsWebhook() {
+			return false
+		}
+	}
 	switch route.Verb {
 	case "get", "create", "update", "patch", "delete":
 		return route.IsResource && !outlivesClient(&route)
