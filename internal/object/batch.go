@@ -1,6 +1,7 @@
 package object
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,8 +11,8 @@ import (
 const maxBatch = 256
 
 // Encodings returns the encodings of objects in form, in the order of objects. Encodings that are not cached
-// yet are made in batches if the codec implements Batcher.
-func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
+// yet are made in batches if the codec implements Batcher. When ctx ends, no further ones are made.
+func Encodings(ctx context.Context, objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 	out := make([]*Encoding, len(objects))
 	batcher, _ := by.(Batcher)
 	var waiting []int
@@ -20,7 +21,10 @@ func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 			continue
 		}
 		if batcher == nil {
-			var err error
+			err := ctx.Err()
+			if err != nil {
+				return nil, err
+			}
 			if out[i], err = o.Encoding(by, form); err != nil {
 				return nil, err
 			}
@@ -29,6 +33,9 @@ func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 		waiting = append(waiting, i)
 	}
 	for batch := range slices.Chunk(waiting, maxBatch) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if err := encodeAll(objects, batch, by, form, out); err != nil {
 			return nil, err
 		}

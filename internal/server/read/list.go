@@ -58,7 +58,7 @@ func (r *Reader) Page(req *request.Request) (*request.Page, error) {
 	if limit <= 0 && selected.everything() && from == "" {
 		p.Items = make([]*object.Object, 0, snapshot.Remaining(selected.prefix, ""))
 	}
-	if err := selected.convert(snapshot, from); err != nil {
+	if err := selected.convert(req.Context(), snapshot, from); err != nil {
 		return nil, err
 	}
 	var next object.Key

@@ -2,6 +2,7 @@ package read
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -197,7 +198,7 @@ func (s *selection) scan(snapshot *store.Snapshot, from object.Key, yield func(*
 
 // convert encodes the objects from a key on that a selector has to see converted, with one request to the
 // converter.
-func (s *selection) convert(snapshot *store.Snapshot, from object.Key) error {
+func (s *selection) convert(ctx context.Context, snapshot *store.Snapshot, from object.Key) error {
 	if !s.converts || s.everything() {
 		return nil
 	}
@@ -209,7 +210,7 @@ func (s *selection) convert(snapshot *store.Snapshot, from object.Key) error {
 		}
 		return true
 	})
-	_, err := object.Encodings(others, codec, s.form)
+	_, err := object.Encodings(ctx, others, codec, s.form)
 	return err
 }
 

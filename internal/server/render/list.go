@@ -24,7 +24,7 @@ var listTail = []byte("]}\n")
 // list makes the answer of which WriteTo writes the encodings of the items one after the other. It decodes nothing. A
 // list in YAML is made as a whole.
 func list(req *request.Request, code int, p *request.Page) (Answer, error) {
-	items, err := object.Encodings(p.Items, req.Codec(), req.Form())
+	items, err := object.Encodings(req.Context(), p.Items, req.Codec(), req.Form())
 	if err != nil {
 		return Answer{}, err
 	}

@@ -28,8 +28,11 @@ func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
 }
 
 // metadata returns the metadata of a stored object in a format: a JSON object, or an ObjectMeta message. It decodes the
-// rest of the object only if a conversion or initializers require it.
+// rest of the object only if a conversion or initializers require it. It returns an error if the request has ended.
 func metadata(req *request.Request, o *object.Object, format object.Format) ([]byte, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
 	e := o.Stored()
 	if v, ok := req.Kind.(kind.Custom); ok { // a conversion may change labels and annotations
 		var err error

@@ -42,6 +42,9 @@ func table(req *request.Request, include metav1.IncludeObjectPolicy, p *request.
 	}
 	now := time.Now()
 	for _, o := range p.Items {
+		if err := req.Context().Err(); err != nil {
+			return nil, err
+		}
 		obj, err := stored.Read(req.Kind, o)
 		if err != nil {
 			return nil, err
