@@ -159,6 +159,11 @@ func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runt
 	} else if err := Unmarshal(form.Format, body, obj); err != nil {
 		return nil, nil, err
 	}
+	if form.Format == object.Protobuf {
+		if err := checkEncodable(obj); err != nil {
+			return nil, nil, err
+		}
+	}
 	strict, err := decodeRequestInitializers(form.Format, body, obj, strict)
 	return obj, strict, err
 }
