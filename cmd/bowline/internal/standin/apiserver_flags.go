@@ -27,7 +27,8 @@ type apiServer struct {
 
 func (s *apiServer) flags(to io.Writer) flagSet {
 	f := newFlags("kube-apiserver", aboutAPIServer, to)
-	f.StringVar(&s.bindAddress, "bind-address", "0.0.0.0", "the `address` to listen on")
+	f.StringVar(&s.bindAddress, "bind-address", "127.0.0.1",
+		"the `address` to listen on; unlike Kubernetes' server, only this machine's clients are served by default")
 	f.StringVar(&s.port, "secure-port", "6443", "the `port` to listen on, with TLS")
 	f.StringVar(&s.certDir, "cert-dir", "",
 		"the `folder` of apiserver.crt and apiserver.key, the defaults of the next two flags")
@@ -52,6 +53,7 @@ func addCheckedFlags(f flagSet) {
 	f.addFixed("service-cluster-ip-range", "range", "the range of service addresses", "10.0.0.0/24")
 	f.addFixed("service-node-port-range", "range", "the range of node ports", "30000-32767")
 	f.addFixed("allow-privileged", "bool", "privileged pods are stored like others, and never run", "true")
+	f.addFixed("profiling", "bool", "administrators can read profiles", "true")
 	f.addFixed("anonymous-auth", "bool", "health and version are public", "true")
 	f.addFixed("storage-backend", "name", "accepted for envtest; objects are in memory", "etcd3")
 	f.addChecked("disable-admission-plugins", "list",
@@ -162,7 +164,6 @@ func addIgnoredFlags(f flagSet) {
 	f.addIgnored("ignored: shutdown is not delayed", "shutdown-delay-duration", "shutdown-send-retry-after?",
 		"livez-grace-period")
 	f.addIgnored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname",
-		"profiling?",
 		"logging-format", "log-flush-frequency", "vmodule", "logtostderr?")
 }
 

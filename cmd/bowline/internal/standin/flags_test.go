@@ -10,12 +10,14 @@ import (
 func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 	t.Parallel()
 	for flag, refusal := range map[string]string{
-		"--authorization-mode=RBAC":                       "",
-		"--authorization-mode=Node,RBAC":                  "",
-		"--authorization-mode=AlwaysAllow":                "bowline supports only RBAC or Node",
-		"--authorization-mode=Webhook,RBAC":               "bowline supports only RBAC or Node",
-		"--service-cluster-ip-range=10.0.0.0/24":          "",
-		"--service-cluster-ip-range=10.96.0.0/12":         "bowline supports only 10.0.0.0/24",
+		"--authorization-mode=RBAC":               "",
+		"--authorization-mode=Node,RBAC":          "",
+		"--authorization-mode=AlwaysAllow":        "bowline supports only RBAC or Node",
+		"--authorization-mode=Webhook,RBAC":       "bowline supports only RBAC or Node",
+		"--service-cluster-ip-range=10.0.0.0/24":  "",
+		"--service-cluster-ip-range=10.96.0.0/12": "bowline supports only 10.0.0.0/24",
+		"--profiling":                                     "",
+		"--profiling=false":                               "bowline supports only true (administrators can read profiles)",
 		"--allow-privileged":                              "",
 		"--allow-privileged=true":                         "",
 		"--allow-privileged=false":                        "bowline supports only true",

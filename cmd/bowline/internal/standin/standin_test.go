@@ -27,7 +27,7 @@ func TestServersStartAndStop(t *testing.T) {
 	keys, dir := certificates(t)
 	etcd, stopEtcd := background(t, Etcd, "--listen-client-urls=http://127.0.0.1:0", "--data-dir="+dir,
 		"--unsafe-no-fsync=true")
-	args := []string{"--bind-address=127.0.0.1", "--secure-port=0", "--cert-dir=" + dir,
+	args := []string{"--secure-port=0", "--cert-dir=" + dir, // without --bind-address it listens on 127.0.0.1
 		"--client-ca-file=" + filepath.Join(dir, "ca.crt"),
 		"--etcd-servers=http://" + etcd, "--authorization-mode=RBAC"}
 	address, stop := background(t, APIServer, args...)
