@@ -96,6 +96,11 @@ func lockForWriting(fs vfs.FS, dir string) (*folderLock, error) {
 		return nil, lockError(fs, dir, err)
 	}
 	l := &folderLock{fs: fs, dir: dir, folder: folder}
+	if own, ok := fs.(privateFS); ok {
+		if err := own.restrict(dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("restricting access to the store's folder %s: %w", dir, err), l.release())
+		}
+	}
 	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil && !isFull(err) {
 		return nil, errors.Join(fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err), l.release())
 	}

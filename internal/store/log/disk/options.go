@@ -35,7 +35,7 @@ func (o Options) filled() Options {
 	case o.FS == nil && o.ReadOnly:
 		o.FS = sharedFS{vfs.Default}
 	case o.FS == nil:
-		o.FS = vfs.Default
+		o.FS = privateFS{vfs.Default}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
