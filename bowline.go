@@ -77,7 +77,7 @@ type Options struct {
 	MaxNamespaceBytes int64
 	// ID identifies the plane, as the UID of the namespace kube-system, which clients use as the identity of
 	// a cluster. A plane restarted with the same ID recognizes what it created elsewhere. Empty means a
-	// random ID.
+	// random ID. Start fails if it cannot be a segment of a path, because controllers use it in names.
 	ID string
 	// Listen is the address of a TLS socket, such as 127.0.0.1:6443; port 0 selects a free one. Without
 	// Listen, the plane is reachable only through RESTConfig, Source and Handler.
@@ -147,7 +147,10 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		o.Storage = memory.New()
 	}
 	var err error
-	if o.Controllers, err = selectControllers(o.Controllers); err != nil {
+	if o.Controllers, err = selectControllers(o.Controllers); err == nil && !object.ValidUID(types.UID(o.ID)) {
+		err = fmt.Errorf("invalid Options.ID %q: must be a segment of a path of at most 128 bytes", o.ID)
+	}
+	if err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
 	state, err := store.New(ctx, o.Storage, storeOptions(o))

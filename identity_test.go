@@ -28,6 +28,17 @@ func identities(t *testing.T, o bowline.Options) (system, first string) {
 	return uid(metav1.NamespaceSystem), uid(metav1.NamespaceDefault)
 }
 
+// TestInvalidPlaneIDIsRejected checks IDs that would leave a folder or change a terminal.
+func TestInvalidPlaneIDIsRejected(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"../../etc", "..", "a/b", "a\x1b[2J"} {
+		if plane, err := bowline.Start(t.Context(), bowline.Options{ID: id}); err == nil {
+			plane.Close()
+			t.Errorf("%q was accepted", id)
+		}
+	}
+}
+
 func TestPlaneIDSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	const id = "6c6f7665-6c79-4b6e-9f74-73686f6c6421"

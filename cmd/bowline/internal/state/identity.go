@@ -7,9 +7,11 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/bowline-dev/bowline/internal/durable"
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // NewPlaneID returns a random identity for a new plane.
@@ -37,6 +39,10 @@ func (f Folder) PlaneID() (string, error) {
 			fmt.Errorf("%s is empty: restore it, or remove it, so that it is written again from the objects of the "+
 				"plane",
 				f.Identity())
+	}
+	if !object.ValidUID(types.UID(id)) { // controllers make names of external resources from it
+		return "", fmt.Errorf("%s contains %q, which cannot be the identity of a plane: restore it, or remove it, so "+
+			"that it is written again from the objects of the plane", f.Identity(), id)
 	}
 	return id, nil
 }

@@ -120,11 +120,13 @@ func TestPlaneIdentityIsStored(t *testing.T) {
 	if err := folder.CheckPlaneID("two"); err == nil {
 		t.Error("other plane: got no error, want one")
 	}
-	if err := os.WriteFile(folder.Identity(), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if id, err := folder.PlaneID(); err == nil {
-		t.Errorf("empty identity file: got identity %q, want an error", id)
+	for _, content := range []string{"", "../../etc", "..", "a\x1b[2J", "a/b", strings.Repeat("a", 1000)} {
+		if err := os.WriteFile(folder.Identity(), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := folder.PlaneID(); err == nil || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("identity file with %.20q: got identity %q, error %q; want a printable error", content, id, err)
+		}
 	}
 }
 
