@@ -8,6 +8,7 @@ import (
 
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -170,6 +171,23 @@ func TestForRepeatsDiscoveryAfterNotFound(t *testing.T) {
 	}
 	if err := get("a"); err != nil || requests != 2 {
 		t.Errorf("after the resource moved: got %v after %d requests", err, requests)
+	}
+	for name, scale := range map[string]func() error{
+		"Scale": func() error { _, err := all.Scale(t.Context(), "n", "a"); return err },
+		"UpdateScale": func() error {
+			_, err := all.UpdateScale(t.Context(), &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: "n",
+				Name: "a"}}, metav1.UpdateOptions{})
+			return err
+		},
+	} {
+		before := requests
+		plural += "x"
+		if err := scale(); !apierrors.IsNotFound(err) {
+			t.Errorf("%s with the old plural: got %v", name, err)
+		}
+		if err := get("a"); err != nil || requests != before+1 {
+			t.Errorf("%s: after the resource moved: got %v after %d requests", name, err, requests-before)
+		}
 	}
 }
 

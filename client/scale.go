@@ -17,7 +17,8 @@ func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autosc
 	if err != nil {
 		return nil, err
 	}
-	return exchange[*autoscalingv1.Scale](ctx, q)
+	scale, err := exchange[*autoscalingv1.Scale](ctx, q)
+	return scale, r.endpoint.invalidate(err)
 }
 
 // UpdateScale sets the desired number of replicas of the object that scale names, and returns the new scale. The error
@@ -33,5 +34,6 @@ func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale
 		return nil, err
 	}
 	q = r.endpoint.client.options(q, &options).SetHeader("Content-Type", "application/json").Body(body)
-	return exchange[*autoscalingv1.Scale](ctx, q)
+	scale, err = exchange[*autoscalingv1.Scale](ctx, q)
+	return scale, r.endpoint.invalidate(err)
 }
