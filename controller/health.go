@@ -49,7 +49,11 @@ func (m *Manager) alive() []check {
 func (m *Manager) readiness() []check {
 	now, cancel := context.WithCancel(context.Background())
 	cancel() // WaitForSync must not wait
-	checks := []check{m.lease.check(), {name: "caches", err: m.informers.WaitForSync(now)}}
+	var missing error
+	for _, f := range m.factories() {
+		missing = errors.Join(missing, f.WaitForSync(now))
+	}
+	checks := []check{m.lease.check(), {name: "caches", err: missing}}
 	for _, c := range m.controllers {
 		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.pool.stuck()})
 	}

@@ -56,10 +56,15 @@ func (m *Manager) runControllers(ctx, background context.Context, stop context.C
 // runInformers runs all informer factories.
 func (m *Manager) runInformers(ctx context.Context) {
 	var parts sync.WaitGroup
-	for _, f := range append([]*informer.Factory{m.informers}, m.added...) {
+	for _, f := range m.factories() {
 		parts.Go(func() { f.Run(ctx) })
 	}
 	parts.Wait()
+}
+
+// factories returns the shared informer factory and those of NewInformers.
+func (m *Manager) factories() []*informer.Factory {
+	return append([]*informer.Factory{m.informers}, m.added...)
 }
 
 // runRecorders runs the recorders and the journal's forwarder.

@@ -218,6 +218,8 @@ func TestHealthReportsUnreadyParts(t *testing.T) {
 				})})
 		absent := informer.For[*corev1.ConfigMap](m.Informers(),
 			schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "knots"})
+		informer.For[*corev1.ConfigMap](m.NewInformers(informer.FactoryOptions{Lazy: true}),
+			schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "ropes"})
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body, "configmaps") {
 			w.Errorf("before Run: got %d %s", code, body)
@@ -226,7 +228,7 @@ func TestHealthReportsUnreadyParts(t *testing.T) {
 		<-m.Ready()
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body, "[-]caches failed: ") ||
-			!strings.Contains(body, "knots.example.com") || strings.Contains(body, "configmaps") {
+			!strings.Contains(body, "knots.example.com") || !strings.Contains(body, "ropes.example.com") || strings.Contains(body, "configmaps") {
 			w.Errorf("while a resource is not served: got %d %s", code, body)
 		}
 		_ = absent
