@@ -51,8 +51,8 @@ type Point = fault.Point
 // Scenario describes the runs of Explore. Processes and Act are required. Every run has its own plane, in memory and in
 // virtual time, and runs are concurrent, so the functions must not share state between runs.
 type Scenario struct {
-	// Options are options of the plane, such as CRDs, Types and Objects. Explore fails with the option Socket, and
-	// ignores a Storage that With sets.
+	// Options are options of the plane, such as CRDs, Types and Objects. Explore fails with the option Socket. It
+	// closes a Storage that With sets, and uses its own.
 	Options []Option
 	// ExternalSystem creates a simulation of the system outside the API that the processes use, such as a cloud in
 	// which they create machines, once per run. The function ExternalSystem returns it to them. It must be safe for

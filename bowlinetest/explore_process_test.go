@@ -3,6 +3,7 @@ package bowlinetest_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
 // repeat calls do periodically until ctx ends.
@@ -222,4 +225,27 @@ func TestExploreRejectsSocket(t *testing.T) {
 	s := lucky()
 	s.Options = []bowlinetest.Option{bowlinetest.Socket()}
 	fails(t, s, "a Bubble cannot have a Socket")
+}
+
+// closing is a Storage that counts its calls of Close.
+type closing struct {
+	bowline.Storage
+	count *atomic.Int32
+}
+
+func (c closing) Close() error { c.count.Add(1); return c.Storage.Close() }
+
+// Every run sets a Storage that Explore does not use. It closes each of them.
+func TestExploreClosesStorageOfOptions(t *testing.T) {
+	t.Parallel()
+	var opened, closed atomic.Int32
+	s := lucky()
+	s.Options = append(s.Options, bowlinetest.With(func(o *bowline.Options) {
+		opened.Add(1)
+		o.Storage = closing{memory.New(), &closed}
+	}))
+	bowlinetest.Search(t, s)
+	if opened.Load() == 0 || opened.Load() != closed.Load() {
+		t.Errorf("%d storages were opened and %d closed, want both equal", opened.Load(), closed.Load())
+	}
 }

@@ -89,6 +89,11 @@ func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcom
 	p.settings.bubble = true
 	o := bowline.Options{Logger: slog.New(slog.DiscardHandler)}
 	p.applyOptions(t, &o)
+	if o.Storage != nil {
+		if err := o.Storage.Close(); err != nil {
+			t.Errorf("closing the Storage of With, which Explore does not use: %v", err)
+		}
+	}
 	o.Storage = history
 	var err error
 	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
