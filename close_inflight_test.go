@@ -76,7 +76,8 @@ func TestCloseLeavesStuckRequests(t *testing.T) {
 		}
 		go func() {
 			response, err := (&http.Client{Transport: transport}).Post(config.Host+
-				"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
+				"/api/v1/namespaces/default/configmaps", "application/json",
+				strings.NewReader(`{"metadata":{"name":"a"}}`))
 			if err == nil {
 				response.Body.Close()
 			}

@@ -80,7 +80,7 @@ func createMap(ctx context.Context, plane *bowline.Plane) error {
 	if err != nil {
 		return err
 	}
-	_, err = clients.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
-		metav1.CreateOptions{})
+	_, err = clients.CoreV1().ConfigMaps("default").Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	return err
 }

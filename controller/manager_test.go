@@ -228,7 +228,8 @@ func TestHealthReportsUnreadyParts(t *testing.T) {
 		<-m.Ready()
 		if code, body := probe(m, "/readyz"); code != http.StatusInternalServerError ||
 			!strings.Contains(body, "[-]caches failed: ") ||
-			!strings.Contains(body, "knots.example.com") || !strings.Contains(body, "ropes.example.com") || strings.Contains(body, "configmaps") {
+			!strings.Contains(body, "knots.example.com") || !strings.Contains(body, "ropes.example.com") ||
+			strings.Contains(body, "configmaps") {
 			w.Errorf("while a resource is not served: got %d %s", code, body)
 		}
 		_ = absent

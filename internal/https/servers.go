@@ -49,7 +49,8 @@ func newHTTPServers(handler http.Handler, to *slog.Logger) (http1 *http.Server, 
 	return http1, func(conn *tls.Conn) { own.ServeConn(conn, &http2.ServeConnOpts{BaseConfig: http1}) }
 }
 
-// counted tracks the requests to next, and refuses them once requests is closed: http.Server does not wait for handlers.
+// counted tracks the requests to next, and refuses them once requests is closed.
+// http.Server does not wait for handlers.
 type counted struct {
 	requests *inflight.Requests
 	next     http.Handler

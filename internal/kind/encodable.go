@@ -2,6 +2,7 @@ package kind
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -29,7 +30,8 @@ var encodingFails sync.Map // of reflect.Type to bool
 // replaces if it is invalid.
 var alwaysEncodable = map[reflect.Type]bool{
 	reflect.TypeFor[metav1.Time](): true, reflect.TypeFor[metav1.MicroTime](): true,
-	reflect.TypeFor[metav1.FieldsV1](): true, reflect.TypeFor[metav1.Duration](): true, reflect.TypeFor[resource.Quantity](): true,
+	reflect.TypeFor[metav1.FieldsV1](): true, reflect.TypeFor[metav1.Duration](): true,
+	reflect.TypeFor[resource.Quantity](): true,
 }
 
 // encodingCanFail reports whether a type is, or contains, a type whose JSON encoding may fail.
@@ -92,7 +94,7 @@ func checkEncodableValue(v reflect.Value, path []string) error {
 	if m, ok := v.Interface().(json.Marshaler); ok {
 		data, err := m.MarshalJSON()
 		if err == nil && !json.Valid(data) {
-			err = fmt.Errorf("invalid JSON")
+			err = errors.New("invalid JSON")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(path, "."), err)

@@ -23,8 +23,9 @@ func TestRenderingEndsWithRequest(t *testing.T) {
 	kinds := kind.NewRegistry(builtin.Kinds(object.NewCache(1 << 20))...)
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	entry, _ := kinds.Find(gvr)
-	o, err := stored.Encode(entry.Kind, &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: "a"}}, object.Form{APIVersion: "v1", Format: object.Protobuf})
+	cm := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	o, err := stored.Encode(entry.Kind, cm, object.Form{APIVersion: "v1", Format: object.Protobuf})
 	if err != nil {
 		t.Fatal(err)
 	}

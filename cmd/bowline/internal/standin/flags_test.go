@@ -17,7 +17,7 @@ func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 		"--service-cluster-ip-range=10.0.0.0/24":  "",
 		"--service-cluster-ip-range=10.96.0.0/12": "bowline supports only 10.0.0.0/24",
 		"--profiling":                                     "",
-		"--profiling=false":                               "bowline supports only true (administrators can read profiles)",
+		"--profiling=false":                               "bowline supports only true (administrators",
 		"--allow-privileged":                              "",
 		"--allow-privileged=true":                         "",
 		"--allow-privileged=false":                        "bowline supports only true",

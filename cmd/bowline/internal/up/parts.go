@@ -48,8 +48,8 @@ func (p *parts) start(name string, work func(context.Context) error) {
 	})
 }
 
-// wait returns the failures when all parts have ended, which it waits for up to partsTimeout after the context ended. If
-// some have not ended by then, the error names them.
+// wait returns the failures when all parts have ended. It waits for up to partsTimeout after the context ended. If some
+// have not ended by then, the error names them.
 func (p *parts) wait() error {
 	ended := make(chan struct{})
 	go func() {

@@ -98,7 +98,8 @@ func lockForWriting(fs vfs.FS, dir string) (*folderLock, error) {
 	l := &folderLock{fs: fs, dir: dir, folder: folder}
 	if own, ok := fs.(privateFS); ok {
 		if err := own.restrict(dir); err != nil {
-			return nil, errors.Join(fmt.Errorf("restricting access to the store's folder %s: %w", dir, err), l.release())
+			return nil, errors.Join(fmt.Errorf("restricting access to the store's folder %s: %w", dir, err),
+				l.release())
 		}
 	}
 	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil && !isFull(err) {
