@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
@@ -155,7 +156,7 @@ var replicationControllerColumns = func() []metav1.TableColumnDefinition {
 func replicationControllerRow(r *corev1.ReplicationController, now time.Time) []any {
 	names, images := ContainerCells(r.Spec.Template)
 	return []any{
-		r.Name, int64(*r.Spec.Replicas), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas),
+		r.Name, int64(ptr.Deref(r.Spec.Replicas, 0)), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas),
 		kind.Age(r.CreationTimestamp.Time, now),
 		names, images, labels.FormatLabels(r.Spec.Selector),
 	}
