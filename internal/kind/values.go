@@ -16,17 +16,63 @@ import (
 // the limit on the length of a body alone does not bound the cost of a request.
 const MaxValues = 100_000
 
-// TooManyValuesError is returned for a body or an object with more than MaxValues values.
-type TooManyValuesError struct{}
+// MaxFields is the maximum number of fields of one object in JSON. Ownership keeps the fields of an object in a sorted
+// list, and inserts one after the other, which takes time proportional to the square of their number.
+const MaxFields = 20_000
 
-func (*TooManyValuesError) Error() string { return fmt.Sprintf("limit is %d values", MaxValues) }
+// TooManyValuesError is returned for a body or an object with more than MaxValues values, or with more than MaxFields
+// fields in one object.
+type TooManyValuesError struct{ fields bool }
 
-// CheckJSON returns a *TooManyValuesError if a text has more than MaxValues values. It need not be valid JSON.
+func (e *TooManyValuesError) Error() string {
+	if e.fields {
+		return fmt.Sprintf("limit is %d fields of an object", MaxFields)
+	}
+	return fmt.Sprintf("limit is %d values", MaxValues)
+}
+
+// CheckJSON returns a *TooManyValuesError if a text has too many values or fields. It need not be valid JSON.
 func CheckJSON(text []byte) error {
-	if len(text) <= 2*MaxValues || countValues(text) <= MaxValues { // a value and its separator have two bytes
+	if len(text) <= 5*MaxFields { // a field and its separator have five bytes, a value and its separator two
 		return nil
 	}
-	return &TooManyValuesError{}
+	if countValues(text) > MaxValues {
+		return &TooManyValuesError{}
+	}
+	if mostFields(text) > MaxFields {
+		return &TooManyValuesError{fields: true}
+	}
+	return nil
+}
+
+// mostFields returns the number of fields of the object with the most fields in JSON. For any other text it returns
+// some number.
+func mostFields(json []byte) int {
+	const maxDepth = 10_000 // of JSON that can be decoded
+	most, quoted := 0, false
+	var fields []int // of the objects that enclose a position
+	for i := 0; i < len(json); i++ {
+		switch json[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++ // within a string, the next byte belongs to the escape sequence
+		case '{', '[':
+			if !quoted && len(fields) < maxDepth {
+				fields = append(fields, 0)
+			}
+		case '}', ']':
+			if !quoted && len(fields) > 0 {
+				fields = fields[:len(fields)-1]
+			}
+		case ':':
+			if !quoted && len(fields) > 0 {
+				fields[len(fields)-1]++
+				most = max(most, fields[len(fields)-1])
+			}
+		}
+	}
+	return most
 }
 
 // CheckYAML is like CheckJSON for YAML, whose values it can only estimate: text with commas and lines counts as values.

@@ -178,9 +178,16 @@ func Status(accept string, s *metav1.Status) (Answer, error) {
 	return Body(code, chosen.Name, data)
 }
 
+// maxIndented is the number of levels of an object in YAML that are indented. Indentation grows with the square of it.
+const maxIndented = 500
+
 // toYAML converts JSON. Kubernetes' library reads the JSON as YAML, which excludes some characters and names of more
-// than 1,024 bytes; an object with these is decoded as JSON, and looks a little different.
+// than 1,024 bytes; an object with these is decoded as JSON, and looks a little different. An object with more than
+// maxIndented levels remains JSON, which is YAML too.
 func toYAML(data []byte) ([]byte, error) {
+	if deeper(data, maxIndented) {
+		return data, nil
+	}
 	if text, err := yaml.JSONToYAML(data); err == nil {
 		return text, nil
 	}
@@ -189,4 +196,31 @@ func toYAML(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	return goyaml.Marshal(value)
+}
+
+// deeper reports whether JSON has more than some levels.
+func deeper(json []byte, levels int) bool {
+	if len(json) <= 2*levels {
+		return false
+	}
+	level, quoted := 0, false
+	for i := 0; i < len(json); i++ {
+		switch json[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++ // within a string, the next byte belongs to the escape sequence
+		case '{', '[':
+			if !quoted {
+				if level++; level > levels {
+					return true
+				}
+			}
+		case '}', ']':
+			if !quoted {
+				level--
+			}
+		}
+	}
+	return false
 }

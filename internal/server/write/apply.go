@@ -123,6 +123,9 @@ func (a *applying) merged(live kind.Object) (kind.Object, error) {
 			obj, err = req.Kind.Accept(sent, form.APIVersion)
 		}
 	}
+	if err, ok := tooLarge(err); ok {
+		return nil, err
+	}
 	if err != nil {
 		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w",
 			req.Namespace, req.Name, req.GVK, err))
@@ -187,6 +190,11 @@ func readDocument(body []byte) (document *unstructured.Unstructured, duplicates 
 	}
 	if err := utilyaml.Unmarshal(body, &content); err != nil {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if text, err := json.Marshal(content); err == nil { // otherwise the schema rejects it
+		if err, ok := tooLarge(kind.CheckJSON(text)); ok {
+			return nil, nil, err
+		}
 	}
 	return &unstructured.Unstructured{Object: content}, utilyaml.UnmarshalStrict(body, &map[string]any{}), nil
 }

@@ -48,10 +48,11 @@ func (op *operation) decode() (runtime.Object, error) {
 		if err := checkYAML(body); err != nil {
 			return nil, badBody(op.req, header, body, err)
 		}
-		if data, err = yaml.YAMLToJSON(body); err != nil {
-			return nil, badBody(op.req, header, body, err)
-		}
-		if _, duplicate := yaml.YAMLToJSONStrict(body); duplicate != nil {
+		var duplicate error
+		if data, duplicate = yaml.YAMLToJSONStrict(body); duplicate != nil {
+			if data, err = yaml.YAMLToJSON(body); err != nil {
+				return nil, badBody(op.req, header, body, err)
+			}
 			found = []string{duplicate.Error()}
 		}
 		fallthrough

@@ -239,8 +239,28 @@ func (op *operation) encode() error {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object would have %d bytes: limit is %d", size,
 			request.MaxBody))
 	}
+	if err, ok := tooLarge(checkStored(fresh, current)); ok {
+		return err
+	}
 	op.fresh = fresh
 	return nil
+}
+
+// checkStored returns an error for an object that has too many values to be sent back in a request, unless it already
+// had too many.
+func checkStored(fresh, current *object.Object) error {
+	after := fresh.Stored()
+	if after.Form.Format != object.JSON {
+		return nil
+	}
+	err := kind.CheckJSON(after.Bytes())
+	if err == nil || current == nil {
+		return err
+	}
+	if before := current.Stored(); before.Form.Format == object.JSON && kind.CheckJSON(before.Bytes()) != nil {
+		return nil
+	}
+	return err
 }
 
 // commit is the last stage: it writes a change of the object in one transaction with the claims that obj has and old
