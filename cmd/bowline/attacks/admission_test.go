@@ -38,9 +38,9 @@ func admission() []row {
 		{name: "a finalizer of an object that is being deleted", setup: append(post(configMaps, `{"metadata":{"name":"a","finalizers":["x/y"]}}`),
 			remove(configMaps+"/a")...), send: patch(configMaps+"/a", mergeType, `{"metadata":{"finalizers":["x/y","x/z"]}}`), text: "no new finalizers"},
 		{name: "an external name with a line break", send: service(`"type":"ExternalName","externalName":"a b\n../c"`), text: "externalName"},
-		{name: "253 Services", run: func(s *server) answer {
+		{name: "254 Services", run: func(s *server) answer {
 			var last answer
-			for i := range 253 {
+			for i := range 254 {
 				last = s.send(post(services, fmt.Sprintf(`{"metadata":{"name":"s%d"},"spec":{"ports":[{"port":80}]}}`, i))[0])
 			}
 			return last
@@ -99,7 +99,7 @@ func endpoints() []row {
 func journal() []row {
 	const path = "/bowline/why"
 	run := func(fields string) string {
-		return `{"runs":[{"controller":"c","object":{"resource":"pods","namespace":"default","name":"p"},"start":"` +
+		return `{"runs":[{"id":"1","controller":"c","object":{"resource":"pods","namespace":"default","name":"p"},"start":"` +
 			time.Now().Add(-time.Minute).UTC().Format(time.RFC3339) + `"` + fields + `}]}`
 	}
 	return []row{

@@ -21,10 +21,10 @@ func applies() []row {
 		`"items":{"type":"object","required":["k"],"properties":{"k":{"type":"string"},"v":{"type":"string"}}}}`))
 	items := func(format string, n int) string { return `"a":[` + numbered(format, n) + `]` }
 	rows := []row{
-		{name: "49,000 keys", send: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 49_000) + `}`), codes: []int{201, 413}},
-		{name: "49,000 keys, twice", setup: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 40_000) + `}`),
-			send: apply(configMaps+"/a", configMap("a", `,"data":{`+numbered(`"k%d":"w"`, 40_000)+`}`)), codes: []int{200, 413}},
-		{name: "40,000 keys removed", setup: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 30_000) + `}`), send: ofMap(""), codes: []int{200}},
+		{name: "19,000 keys", send: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 19_000) + `}`), codes: []int{201, 413}},
+		{name: "19,000 keys, twice", setup: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 19_000) + `}`),
+			send: apply(configMaps+"/a", configMap("a", `,"data":{`+numbered(`"k%d":"w"`, 19_000)+`}`)), codes: []int{200, 413}},
+		{name: "19,000 keys removed", setup: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 19_000) + `}`), send: ofMap(""), codes: []int{200}},
 		{name: "10,000 conflicts", setup: ofMap(`,"data":{` + numbered(`"k%d":"v"`, 10_000) + `}`),
 			send:  patch(configMaps+"/a?fieldManager=n", applyType, configMap("a", `,"data":{`+numbered(`"k%d":"w"`, 10_000)+`}`)),
 			codes: []int{409}, text: "conflict"},
@@ -97,8 +97,8 @@ func managedFields() []row {
 		sent("2,000 levels", entry("x", nested(`{"f:a":`, "{}", "}", 2_000)), 400, 422),
 		sent("9,000 levels", entry("x", nested(`{"f:a":`, "{}", "}", 9_000)), 400, 413, 422),
 		sent("garbage keys", entry("x", `{"zzz":{},"":{},"f":{},":":{}}`), 400, 422),
-		sent("30,000 keys", entry("x", `{"f:data":{`+numbered(`"f:k%d":{}`, 30_000)+`}}`), 400, 422),
-		sent("49,000 keys of lists", entry("x", `{"f:data":{`+numbered(`"k:{\"a\":%d}":{}`, 49_000)+`}}`), 400, 413, 422),
+		sent("30,000 keys", entry("x", `{"f:data":{`+numbered(`"f:k%d":{}`, 19_000)+`}}`), 400, 422),
+		sent("19,000 keys of lists", entry("x", `{"f:data":{`+numbered(`"k:{\"a\":%d}":{}`, 19_000)+`}}`), 400, 413, 422),
 		sent("a key with nested JSON", entry("x", `{"f:data":{`+string(bomb)+`:{}}}`), 400, 422),
 		sent("a key of a megabyte", entry("x", `{"f:`+strings.Repeat("x", mega)+`":{}}`), 400, 422),
 		sent("an unparsable value", entry("x", `{"v:{":{}}`), 400, 422),

@@ -32,7 +32,7 @@ const (
 	maxMemory     = 256 // MiB
 	maxAnswerTime = 30 * time.Second
 	maxLivez      = 2 * time.Second // of one probe, after the requests
-	maxErrorBytes = 1 << 20     // of an answer that is an error
+	maxErrorBytes = 1 << 20         // of an answer that is an error
 )
 
 // limitExceeded are the status codes of a request that exceeds a limit.

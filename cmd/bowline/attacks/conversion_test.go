@@ -58,7 +58,7 @@ func conversions() []row {
 		attack("an object of 5 million values", "", converted(`"free":1`, `"free":[`+repeated("1", 5*mega)+`]`), 413, 500),
 		attack("an object nested 9,000 deep", "", converted(`"free":1`, `"free":`+nested(`{"a":`, "1", "}", 9_000)), 200, 413, 500),
 		attack("an object nested a million deep", "", converted(`"free":1`, `"free":`+nested(`{"a":`, "1", "}", mega)), 413, 500),
-		attack("49,000 labels", "", converted(`"name":"a"`, `"name":"a","labels":{`+numbered(`"k%d":"v"`, 49_000)+`}`), 200, 413, 500),
+		attack("19,000 labels", "", converted(`"name":"a"`, `"name":"a","labels":{`+numbered(`"k%d":"v"`, 19_000)+`}`), 200, 413, 500),
 		attack("a failure of 15 MB", failed, func(w http.ResponseWriter, _ *http.Request, uid string, _ json.RawMessage) {
 			io.WriteString(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{"uid":"`+uid+
 				`","result":{"status":"Failure","message":"`+strings.Repeat("x", 15*mega)+`"}}}`)

@@ -25,6 +25,9 @@ const (
 // tooMany is in the answers to bodies with too many values.
 const tooMany = "limit is 100000 values"
 
+// tooManyFields is in the answers to bodies with too many fields in one object.
+const tooManyFields = "limit is 20000 fields of an object"
+
 // repeated returns a text n times, separated by commas.
 func repeated(text string, n int) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
 

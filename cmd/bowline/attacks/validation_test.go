@@ -27,16 +27,16 @@ func validationErrors() []row {
 			numbered(`"example.com/f%d"`, 30_000)+`]}}`), codes: []int{201}},
 		{name: "5,000 wrong labels", send: post(configMaps, `{"metadata":{"name":"own","labels":{`+
 			numbered(`"a b c %d":"x y"`, 5_000)+`}}}`), text: notListed},
-		{name: "49,000 wrong labels", send: post(configMaps, `{"metadata":{"name":"own","labels":{`+
-			numbered(`"a b c %d":"x y"`, 49_000)+`}}}`), text: notListed},
-		{name: "49,000 right labels", send: post(configMaps, `{"metadata":{"name":"own","labels":{`+
-			numbered(`"a%d":"x"`, 49_000)+`}}}`), codes: []int{201}},
-		{name: "49,000 wrong annotations", send: post(configMaps, `{"metadata":{"name":"own","annotations":{`+
-			numbered(`"a b c %d":"x y"`, 49_000)+`}}}`), text: notListed},
+		{name: "19,000 wrong labels", send: post(configMaps, `{"metadata":{"name":"own","labels":{`+
+			numbered(`"a b c %d":"x y"`, 19_000)+`}}}`), text: notListed},
+		{name: "19,000 right labels", send: post(configMaps, `{"metadata":{"name":"own","labels":{`+
+			numbered(`"a%d":"x"`, 19_000)+`}}}`), codes: []int{201}},
+		{name: "19,000 wrong annotations", send: post(configMaps, `{"metadata":{"name":"own","annotations":{`+
+			numbered(`"a b c %d":"x y"`, 19_000)+`}}}`), text: notListed},
 		{name: "5,000 wrong keys", send: post(configMaps, configMap("own", `,"data":{`+numbered(`"a b c %d":"x"`, 5_000)+`}`)),
 			text: notListed},
-		{name: "49,000 wrong keys of a Secret", send: post(secrets, `{"metadata":{"name":"own"},"stringData":{`+
-			numbered(`"a b c %d":"x"`, 49_000)+`}}`), text: notListed},
+		{name: "19,000 wrong keys of a Secret", send: post(secrets, `{"metadata":{"name":"own"},"stringData":{`+
+			numbered(`"a b c %d":"x"`, 19_000)+`}}`), text: notListed},
 		{name: "a label of two megabytes", send: post(configMaps, `{"metadata":{"name":"own","labels":{"a":"`+
 			strings.Repeat("x", 2*mega)+`"}}}`), text: "63"},
 		{name: "100 labels of 20 KB", send: post(configMaps, `{"metadata":{"name":"own","labels":{`+
@@ -140,7 +140,7 @@ func yamlOutput() []row {
 		{name: "a text of 2.9 MB", setup: withThing(`"` + strings.Repeat("x ", 1_450_000) + `"`), send: get(things, "Accept", yamlType), codes: []int{200}},
 		{name: "a text of 400,000 lines", setup: withThing(`"` + strings.Repeat(`a\n`, 900_000) + `"`), send: get(things, "Accept", yamlType), codes: []int{200}},
 		{name: "90,000 numbers", setup: withThing(`[` + repeated("1", 90_000) + `]`), send: get(things, "Accept", yamlType), codes: []int{200}},
-		{name: "49,000 keys", setup: withThing(`{` + numbered(`"a%d":1`, 49_000) + `}`), send: get(things, "Accept", yamlType), codes: []int{200}},
+		{name: "19,000 keys", setup: withThing(`{` + numbered(`"a%d":1`, 19_000) + `}`), send: get(things, "Accept", yamlType), codes: []int{200}},
 		{name: "a table of 9,900 levels", setup: withThing(nested(`{"a":`, "1", "}", 9_900)),
 			send: get(things, "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1"), codes: []int{200}},
 	}
