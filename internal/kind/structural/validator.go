@@ -10,7 +10,8 @@ import (
 
 // validator runs the fast validator, and the library's validator if that is inconclusive.
 type validator struct {
-	fast *fastValidator
+	fast     *fastValidator
+	patterns *patternCost
 	// library creates the library's validator on first use, because it holds another copy of the schema.
 	library func() (validation.SchemaValidator, error)
 }
@@ -22,7 +23,7 @@ func newValidator(props *apiextensions.JSONSchemaProps,
 	if err != nil {
 		return nil, err
 	}
-	return &validator{newFastValidator(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
+	return &validator{newFastValidator(open), newPatternCost(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
 		props, err := decodeAgain()
 		if err != nil {
 			return nil, err
@@ -48,6 +49,9 @@ func (v *validator) ValidateUpdate(value, old any, options ...validation.Validat
 
 // run calls the library's validator unless the fast one accepts the value.
 func (v *validator) run(value any, byLibrary func(validation.SchemaValidator) *validate.Result) *validate.Result {
+	if v.patterns.exceeds(value) {
+		return &validate.Result{Errors: []error{errPatternSteps}}
+	}
 	if v.fast.valid(value) {
 		return &validate.Result{}
 	}
