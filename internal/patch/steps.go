@@ -10,8 +10,8 @@ import (
 
 // Limits on the work of a JSON Patch, which its length and the number of its operations do not bound.
 const (
-	// maxCopied is the number of bytes of JSON that all copy operations together may add, as in Kubernetes. Each copy may
-	// double the object.
+	// maxCopied is the number of bytes of JSON that all copy operations together may add, as in Kubernetes. Each copy
+	// may double the object.
 	maxCopied = 3 << 20
 	// maxMoved is the number of bytes that all insertions and removals in lists together may move.
 	maxMoved = 1 << 30

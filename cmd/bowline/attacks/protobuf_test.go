@@ -31,7 +31,8 @@ func message(n protowire.Number, value []byte) []byte {
 
 // envelope is a body with an object of a kind.
 func envelope(version, kind string, raw []byte) string {
-	body, _ := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: kind}, Raw: raw}).Marshal() // it cannot fail
+	header := runtime.TypeMeta{APIVersion: version, Kind: kind}
+	body, _ := (&runtime.Unknown{TypeMeta: header, Raw: raw}).Marshal() // it cannot fail
 	return magic + string(body)
 }
 

@@ -10,9 +10,9 @@ import (
 const (
 	// cheapPattern is the number of instructions of a pattern whose cost the size of an object bounds well enough.
 	cheapPattern = 16
-	// maxPatternSteps is the number of steps that matching the texts of an object may take: for each byte of a text at most
-	// one for each instruction of its pattern. A repetition such as {500} multiplies the instructions. A match cannot be
-	// interrupted.
+	// maxPatternSteps is the number of steps that matching the texts of an object may take: for each byte of a text at
+	// most one for each instruction of its pattern. A repetition such as {500} multiplies the instructions. A match
+	// cannot be interrupted.
 	maxPatternSteps = 50_000_000
 )
 

@@ -23,14 +23,15 @@ func newValidator(props *apiextensions.JSONSchemaProps,
 	if err != nil {
 		return nil, err
 	}
-	return &validator{newFastValidator(open), newPatternCost(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
+	library := sync.OnceValues(func() (validation.SchemaValidator, error) {
 		props, err := decodeAgain()
 		if err != nil {
 			return nil, err
 		}
 		library, _, err := validation.NewSchemaValidator(props)
 		return library, err
-	})}, nil
+	})
+	return &validator{newFastValidator(open), newPatternCost(open), library}, nil
 }
 
 // Validate implements validation.SchemaCreateValidator.
