@@ -160,6 +160,13 @@ func isContainer(value any) bool {
 func get(in any, key string) (any, error) {
 	switch v := in.(type) {
 	case map[string]any:
+		if raw, ok := v[key].(json.RawMessage); ok { // see decodeFields
+			field, err := decodeNumbers(raw)
+			if err != nil {
+				return nil, err
+			}
+			v[key] = field
+		}
 		return v[key], nil
 	case []any:
 		at, err := index(key, len(v))

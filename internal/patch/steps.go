@@ -27,7 +27,7 @@ func Steps(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 		return current, nil
 	}
 	d := &document{}
-	if d.root, err = decodeNumbers(current); err != nil {
+	if d.root, err = decodeFields(current); err != nil {
 		return nil, err
 	}
 	for _, s := range steps {
@@ -36,6 +36,20 @@ func Steps(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 		}
 	}
 	return json.Marshal(d.root)
+}
+
+// decodeFields decodes an object, but not its fields, so that those that no step touches stay as they are in the texts of
+// errors. It decodes other values entirely.
+func decodeFields(text []byte) (any, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
+		return decodeNumbers(text)
+	}
+	root := make(map[string]any, len(fields))
+	for name, field := range fields {
+		root[name] = field
+	}
+	return root, nil
 }
 
 // document is a decoded JSON document that a JSON Patch changes.
@@ -206,9 +220,13 @@ func (d *document) test(s jsonpatch.Operation) error {
 	if err != nil {
 		return err
 	}
-	found, value, err := true, d.root, error(nil)
+	found, value := true, d.root
 	if path != "" {
 		found, value, err = d.find(path)
+	} else if fields, ok := value.(map[string]any); ok {
+		for name := range fields {
+			get(fields, name) // decodes it
+		}
 	}
 	switch {
 	case !found:
