@@ -2,10 +2,12 @@ package durable_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/bowline-dev/bowline/internal/durable"
@@ -78,5 +80,33 @@ func TestReadersSeeCompleteFiles(t *testing.T) {
 			return
 		default:
 		}
+	}
+}
+
+// TestOnlyRegularFilesAreRead checks that nothing waits for a pipe, or reads a device.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	if err := errors.Join(syscall.Mkfifo(in("pipe"), 0o600), os.Symlink("pipe", in("link to a pipe")),
+		os.Symlink("/dev/zero", in("link to a device")), os.WriteFile(in("file"), []byte("12345"), 0o600),
+		os.Symlink("file", in("link"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pipe", "link to a pipe", "link to a device", "."} {
+		if _, err := durable.ReadFile(in(name), 10); !errors.Is(err, durable.ErrIrregular) {
+			t.Errorf("%s: got error %v, want ErrIrregular", name, err)
+		}
+	}
+	for _, name := range []string{"file", "link"} {
+		if text, err := durable.ReadFile(in(name), 5); string(text) != "12345" || err != nil {
+			t.Errorf("%s: got %q, error %v", name, text, err)
+		}
+		if _, err := durable.ReadFile(in(name), 4); !errors.Is(err, durable.ErrTooLarge) {
+			t.Errorf("%s: got error %v, want ErrTooLarge", name, err)
+		}
+	}
+	if _, err := durable.ReadFile(in("missing"), 4); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: got error %v", err)
 	}
 }

@@ -13,6 +13,9 @@ import (
 // keyMode is the mode of all files: each contains a private key.
 const keyMode fs.FileMode = 0o600
 
+// maxPair is larger than any file of a pair, in bytes.
+const maxPair = 64 << 10
+
 // folder stores pairs in files. The zero value stores nothing, for pairs in memory.
 type folder string
 
@@ -30,12 +33,15 @@ func (f folder) read(name string) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().Perm() != keyMode {
+	if info.Mode().IsRegular() && info.Mode().Perm() != keyMode {
 		if err := os.Chmod(path, keyMode); err != nil {
 			return nil, fmt.Errorf("restricting access to a private key: %w", err)
 		}
 	}
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path, maxPair)
+	if errors.Is(err, durable.ErrTooLarge) {
+		return nil, &damagedError{path: path, err: err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,9 @@ func start(folder folder, hosts []string) (*Keeper, error) {
 // loadAuthority reads the authority; if it is missing, the next Renew issues one.
 func (k *Keeper) loadAuthority() error {
 	pair, err := k.folder.read(authorityName)
+	if pair != nil && !pair.Certificate.IsCA { // clients would trust no certificate that it signs
+		err = &damagedError{path: k.folder.path(authorityName), err: errors.New("its certificate is not an authority's")}
+	}
 	var damaged *damagedError
 	switch {
 	case errors.As(err, &damaged):

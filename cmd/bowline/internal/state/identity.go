@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,10 +22,13 @@ func NewPlaneID() string { return string(uuid.NewUUID()) }
 // lost them.
 func (f Folder) Identity() string { return f.path("plane-id") }
 
+// maxIdentity is larger than the file of an identity, in bytes.
+const maxIdentity = 4 << 10
+
 // PlaneID returns the identity in the folder, or an empty string if it has none yet. The caller holds the
 // lock of the folder.
 func (f Folder) PlaneID() (string, error) {
-	text, err := os.ReadFile(f.Identity())
+	text, err := durable.ReadFile(f.Identity(), maxIdentity)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

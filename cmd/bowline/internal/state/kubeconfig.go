@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
@@ -123,30 +121,15 @@ func checkMarker(path string) error {
 // maxKubeconfig is larger than any kubeconfig that this package writes, in bytes. kubectl may have added to it.
 const maxKubeconfig = 1 << 20
 
-// readRegular reads a regular file. It returns a *ForeignError for any other file, without waiting for the writer
-// of a pipe, and for a file that is too large to be a kubeconfig of this package.
+// readRegular reads a regular file. It returns a *ForeignError for any other file, and for one that is too large to be
+// a kubeconfig of this package.
 func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // opening a device may act on it
+	text, err := durable.ReadFile(path, maxKubeconfig)
+	switch {
+	case errors.Is(err, durable.ErrIrregular):
 		return nil, &ForeignError{Path: path, Irregular: true}
-	}
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info, err = file.Stat(); err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // it was replaced meanwhile
-		return nil, &ForeignError{Path: path, Irregular: true}
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxKubeconfig+1))
-	if err == nil && len(text) > maxKubeconfig {
-		err = &ForeignError{Path: path}
+	case errors.Is(err, durable.ErrTooLarge):
+		return nil, &ForeignError{Path: path}
 	}
 	return text, err
 }

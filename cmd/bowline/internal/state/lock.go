@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/bowline-dev/bowline/internal/durable"
 )
 
 // Holder describes the process that serves from a folder.
@@ -104,7 +106,7 @@ func (f Folder) Share() (io.Closer, error) {
 }
 
 func (f Folder) share() (io.Closer, error) {
-	file, err := os.Open(f.path("lock"))
+	file, err := durable.Open(f.path("lock"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(nil), nil
 	}

@@ -56,7 +56,7 @@ func (f Folder) checkOwners() error {
 	paths := []string{string(f), f.path("lock"), f.Identity()}
 	for _, folder := range f.private() {
 		paths = append(paths, folder)
-		entries, err := os.ReadDir(folder)
+		entries, err := os.ReadDir(folder + "/") // with the slash, it does not wait for the writer of a pipe
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Errorf("finding the owner of a state folder: %w", errors.Join(checkOwner(folder), err))
 		}

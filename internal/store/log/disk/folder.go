@@ -71,6 +71,10 @@ type folderLock struct {
 
 // lock locks the directory according to the options.
 func (o Options) lock(dir string) (*folderLock, error) {
+	if info, err := o.FS.Stat(dir); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		// Reading a pipe would wait for its writer.
+		return nil, fmt.Errorf("the store's folder %s is %s", dir, fileType(info.Mode()))
+	}
 	if o.MustExist || o.ReadOnly {
 		if err := checkExists(o.FS, dir); err != nil {
 			return nil, err

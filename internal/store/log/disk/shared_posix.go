@@ -16,7 +16,7 @@ import (
 // A POSIX lock belongs to the process, which loses it by closing any descriptor of the file. A process must
 // therefore not open a directory for reading while it writes to it.
 func (sharedFS) Lock(name string) (io.Closer, error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for the writer of a pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(nil), nil
 	}
