@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -80,13 +81,25 @@ func load(file string, stdin io.Reader) ([]byte, error) {
 	return readBounded(file, from, maxFile)
 }
 
-// readBounded reads to the end, and fails if there are more than limit bytes.
+// readBounded reads to the end, and fails if there are more than limit bytes. It copies what it has read only once the
+// end is reached: a buffer that grows would take twice the limit.
 func readBounded(name string, from io.Reader, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes: split it into several files", name, limit)
+	const smallest, largest = 16 << 10, 4 << 20
+	var parts [][]byte
+	for total := int64(0); ; {
+		part := make([]byte, min(max(total, smallest), largest))
+		n, err := io.ReadFull(from, part)
+		if total += int64(n); total > limit {
+			return nil, fmt.Errorf("%s is larger than %d bytes: split it into several files", name, limit)
+		}
+		parts = append(parts, part[:n])
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return bytes.Join(parts, nil), nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return text, err
 }
 
 // filesOf returns the files of a path, sorted by name.

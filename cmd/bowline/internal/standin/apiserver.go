@@ -74,6 +74,21 @@ func parse(flags flagSet, args []string) (done bool, err error) {
 	return false, nil
 }
 
+// readAll reads a file of certificates, which may be a pipe.
+func readAll(path string) ([]byte, error) {
+	const most = 4 << 20
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return text, err
+}
+
 // tls returns a configuration with the server's certificate and the authority of the client certificates.
 func (s *apiServer) tls() (*tls.Config, error) {
 	certFile, keyFile := s.certFile, s.keyFile
@@ -85,14 +100,19 @@ func (s *apiServer) tls() (*tls.Config, error) {
 		}
 		certFile, keyFile = filepath.Join(s.certDir, "apiserver.crt"), filepath.Join(s.certDir, "apiserver.key")
 	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
+	certificate, certErr := readAll(certFile)
+	key, keyErr := readAll(keyFile)
+	if err := errors.Join(certErr, keyErr); err != nil {
 		return nil, fmt.Errorf("kube-apiserver: reading the server's certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: the server's certificate %s: %w", certFile, err)
 	}
 	if s.clientCA == "" {
 		return nil, errors.New("kube-apiserver: no client could authenticate: name an authority with --client-ca-file")
 	}
-	text, err := os.ReadFile(s.clientCA)
+	text, err := readAll(s.clientCA)
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: reading --client-ca-file: %w", err)
 	}
