@@ -142,6 +142,8 @@ func (b *Reader) end(e *entry) error {
 	switch {
 	case b.damaged > 0:
 		return io.EOF
+	case b.head.Objects != t.Objects:
+		return &wrongError{fmt.Sprintf("its head has %d objects, and its trailer %d", b.head.Objects, t.Objects)}
 	case t.Objects != b.whole:
 		return &wrongError{fmt.Sprintf("it has %d objects, want %d", b.whole, t.Objects)}
 	case t.SHA256 != hex.EncodeToString(b.total):
