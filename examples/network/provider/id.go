@@ -17,7 +17,7 @@ var part = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 // CheckPlane returns an error unless a plane ID may be part of an ID.
 func CheckPlane(plane string) error {
 	if !part.MatchString(plane) {
-		return fmt.Errorf("plane id %q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit", plane)
+		return fmt.Errorf("plane id %.120q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit", plane)
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ func CheckPlane(plane string) error {
 // CheckUID returns an error unless a UID may be part of an ID. UIDs of Kubernetes may.
 func CheckUID(uid types.UID) error {
 	if !part.MatchString(string(uid)) {
-		return fmt.Errorf("uid %q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit",
+		return fmt.Errorf("uid %.120q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit",
 			uid)
 	}
 	return nil
