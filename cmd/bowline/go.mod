@@ -33,6 +33,7 @@ require (
 	go.opentelemetry.io/proto/otlp v1.11.0 // tests: what a collector of traces receives
 	go.yaml.in/yaml/v3 v3.0.5 // the YAML of diff-forks --patch
 	golang.org/x/mod v0.41.0 // the go.mod of a new project
+	golang.org/x/net v0.62.0 // tests: frames of HTTP/2 that no client sends
 	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
 	golang.org/x/sys v0.49.0 // locks of files, and signals
 	golang.org/x/term v0.47.0 // is this a terminal, and how wide
@@ -142,7 +143,6 @@ require (
 	go.uber.org/goleak v1.3.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
-	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect

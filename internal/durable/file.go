@@ -1,7 +1,7 @@
 // Package durable writes small files such that a crash at any point leaves either the old or the new file,
-// complete, and reads them without waiting for the writer of a pipe in their place. It is used for the files that a plane has besides its objects: keys, certificates, its identity,
-// a kubeconfig. Package internal/auth/pki and the bowline command call it. It does no locking: processes that
-// write the same file must lock its directory.
+// complete, and reads them without waiting for the writer of a pipe in their place. It is used for the files that a
+// plane has besides its objects: keys, certificates, its identity, a kubeconfig. Package internal/auth/pki and the
+// bowline command call it. It does no locking: processes that write the same file must lock its directory.
 package durable
 
 import (

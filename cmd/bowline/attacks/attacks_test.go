@@ -9,7 +9,11 @@
 //   - the server ends, recovers from a panic, or does not answer /livez and a read promptly afterwards;
 //   - the server does not stop within seconds of SIGTERM.
 //
-// The files of this package have one area each. To run one row:
+// The rows of some areas share a server: their requests are cheap and leave nothing behind. TestPrograms runs other
+// programs, on hostile files and arguments, with the same limits. TestOtherClients measures what a client beside the
+// attacks notices.
+//
+// The files of this package have one area each, or a few. To run one row:
 //
 //	go test ./cmd/bowline/attacks -run 'TestAttacks/bodies/a_million_values' -v
 package attacks
@@ -58,6 +62,8 @@ type row struct {
 	memory int           // MiB; maxMemory if it is zero
 	within time.Duration // how soon the answer must come; maxAnswerTime if it is zero
 	livez  time.Duration // limit for /livez during the attack; not probed if it is zero
+
+	on *server // that the rows of the area share; nil for a server of its own
 }
 
 // area is a group of rows.
@@ -105,19 +111,32 @@ func TestAttacks(t *testing.T) {
 	}
 	var all report
 	defer all.log(t)
-	for _, a := range areas() {
+	for _, a := range slices.Concat(areas(), protocolAreas()) {
+		t.Run(a.name, func(t *testing.T) { all.run(t, a, nil) })
+	}
+	for _, a := range lightAreas() {
 		t.Run(a.name, func(t *testing.T) {
-			rows := a.rows()
-			unique(t, rows)
-			for _, r := range rows {
-				t.Run(r.name, func(t *testing.T) {
-					got := r.attack(t)
-					t.Log(got.String())
-					all.add(a.name, r.name, got)
-					for _, problem := range got.problems {
-						t.Error(problem)
-					}
-				})
+			s := startServer(t, "--data", t.TempDir())
+			all.run(t, a, s)
+			if problem := s.stop(); problem != "" {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// run runs the rows of an area: on a server each, or on one server if there is one.
+func (p *report) run(t *testing.T, a area, on *server) {
+	rows := a.rows()
+	unique(t, rows)
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			r.on = on
+			got := r.attack(t)
+			t.Log(got.String())
+			p.add(a.name, r.name, got)
+			for _, problem := range got.problems {
+				t.Error(problem)
 			}
 		})
 	}
@@ -149,6 +168,9 @@ func (r row) attack(t *testing.T) outcome {
 
 // once starts a server, runs the row, and stops the server.
 func (r row) once(t *testing.T) outcome {
+	if r.on != nil {
+		return r.shared(t)
+	}
 	s := startServer(t, r.flags...)
 	defer s.kill()
 	for _, q := range r.setup {

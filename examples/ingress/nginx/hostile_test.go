@@ -70,8 +70,8 @@ func words(t *testing.T, name, path string, exact bool) []string {
 	return slices.DeleteFunc(all, func(word string) bool { return word == c.Generation })
 }
 
-// tokens splits a text as ngx_conf_read_token does: words are separated by white space, ; { and }; a word in quotes ends
-// at the next quote without a backslash, and must be followed by white space, ; { or ).
+// tokens splits a text as ngx_conf_read_token does: words are separated by white space, ; { and }; a word in quotes
+// ends at the next quote without a backslash, and must be followed by white space, ; { or ).
 func tokens(t *testing.T, text string) (all []string) {
 	t.Helper()
 	depth := 0

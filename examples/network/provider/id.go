@@ -17,7 +17,8 @@ var part = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 // CheckPlane returns an error unless a plane ID may be part of an ID.
 func CheckPlane(plane string) error {
 	if !part.MatchString(plane) {
-		return fmt.Errorf("plane id %.120q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit", plane)
+		return fmt.Errorf("plane id %.120q: must be 1 to 100 letters, digits, '-' and '_', and begin with a letter or digit",
+			plane)
 	}
 	return nil
 }
