@@ -31,7 +31,7 @@ func TestOtherClients(t *testing.T) {
 	}
 	client := s.client(s.tls)
 	best := 0.0
-	next, stop := iter.Pull(endless(attacks)) // each measurement goes on where the one before has ended
+	next, stop := iter.Pull(repeatedly(attacks)) // each measurement goes on where the one before has ended
 	defer stop()
 	for range attempts {
 		alone := s.percentile(client, requests)
@@ -76,8 +76,8 @@ func heavy() (all []request) {
 	return all
 }
 
-// endless yields requests again and again.
-func endless(all []request) iter.Seq[request] {
+// repeatedly yields requests again and again.
+func repeatedly(all []request) iter.Seq[request] {
 	return func(yield func(request) bool) {
 		for {
 			for _, q := range all {

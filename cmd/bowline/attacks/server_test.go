@@ -58,7 +58,7 @@ type server struct {
 	tls     *tls.Config  // with the administrator's certificate
 
 	keeping sync.Mutex
-	kept    []func() // close what is open until the server stops
+	opened  []func() // close what is open until the server stops
 
 	cmd    *exec.Cmd
 	log    logged
@@ -157,17 +157,17 @@ func (s *server) stranger() *tls.Config { return &tls.Config{RootCAs: s.tls.Root
 func (s *server) keep(close func()) {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
-	s.kept = append(s.kept, close)
+	s.opened = append(s.opened, close)
 }
 
 // release closes what is open.
 func (s *server) release() {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
-	for _, close := range s.kept {
+	for _, close := range s.opened {
 		close()
 	}
-	s.kept = nil
+	s.opened = nil
 }
 
 // stop sends SIGTERM and waits until the server has ended. It returns what is wrong, if anything.
