@@ -20,19 +20,37 @@ const MaxValues = 100_000
 // list, and inserts one after the other, which takes time proportional to the square of their number.
 const MaxFields = 20_000
 
-// TooManyValuesError is returned for a body or an object with more than MaxValues values, or with more than MaxFields
-// fields in one object.
-type TooManyValuesError struct{ fields bool }
+// MaxLevels is the maximum number of objects and lists in JSON that are nested in each other. Ownership, patches, defaults
+// and columns take time proportional to the square of the levels, since they name the path of each.
+const MaxLevels = 1_000
+
+// TooManyValuesError is returned for a body or an object with more than MaxValues values, with more than MaxFields
+// fields in one object, or with more than MaxLevels levels.
+type TooManyValuesError struct{ of excess }
+
+type excess uint8
+
+const (
+	ofValues excess = iota
+	ofFields
+	ofLevels
+)
 
 func (e *TooManyValuesError) Error() string {
-	if e.fields {
+	switch e.of {
+	case ofFields:
 		return fmt.Sprintf("limit is %d fields of an object", MaxFields)
+	case ofLevels:
+		return fmt.Sprintf("limit is %d levels of objects and lists", MaxLevels)
 	}
 	return fmt.Sprintf("limit is %d values", MaxValues)
 }
 
-// CheckJSON returns a *TooManyValuesError if a text has too many values or fields. It need not be valid JSON.
+// CheckJSON returns a *TooManyValuesError if a text has too many values, fields or levels. It need not be valid JSON.
 func CheckJSON(text []byte) error {
+	if len(text) > 2*MaxLevels && isDeep(text) { // a level has two brackets
+		return &TooManyValuesError{of: ofLevels}
+	}
 	if len(text) <= 5*MaxFields { // a field and its separator have five bytes, a value and its separator two
 		return nil
 	}
@@ -40,9 +58,34 @@ func CheckJSON(text []byte) error {
 		return &TooManyValuesError{}
 	}
 	if mostFields(text) > MaxFields {
-		return &TooManyValuesError{fields: true}
+		return &TooManyValuesError{of: ofFields}
 	}
 	return nil
+}
+
+// isDeep reports whether JSON has more than MaxLevels levels. Few texts have as many brackets at all, and counting them is
+// quick.
+func isDeep(json []byte) bool {
+	if bytes.Count(json, []byte("{"))+bytes.Count(json, []byte("[")) <= MaxLevels {
+		return false
+	}
+	levels, quoted := 0, false
+	for i := 0; i < len(json); i++ {
+		switch c := json[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\':
+			i++ // within a string, the next byte belongs to the escape sequence
+		case quoted:
+		case c == '{' || c == '[':
+			if levels++; levels > MaxLevels {
+				return true
+			}
+		case c == '}' || c == ']':
+			levels--
+		}
+	}
+	return false
 }
 
 // mostFields returns the number of fields of the object with the most fields in JSON. For any other text it returns

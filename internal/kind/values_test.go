@@ -7,6 +7,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
+// nested returns lists that are nested in each other.
+func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+
 func TestCheckJSON(t *testing.T) {
 	t.Parallel()
 	const max = kind.MaxValues
@@ -20,6 +23,10 @@ func TestCheckJSON(t *testing.T) {
 		"a text of commas":               {`["` + strings.Repeat(",", 10*max) + `"]`, false},
 		"a text with quotation marks":    {`["` + strings.Repeat(`\",`, 10*max) + `"]`, false},
 		"a text that ends in backslash":  {`["` + strings.Repeat(",", 10*max) + `\\",1]`, false},
+		"lists nested at the limit":      {nested(kind.MaxLevels), false},
+		"lists nested beyond it":         {nested(kind.MaxLevels + 1), true},
+		"many lists beside each other":   {"[" + strings.Repeat("[],", 2*kind.MaxLevels) + "[]]", false},
+		"a text of brackets":             {`["` + strings.Repeat("[", 10*kind.MaxLevels) + `"]`, false},
 		"values after an escaped escape": {`["\\",` + strings.Repeat("1,", max) + `1]`, true},
 	} {
 		if err := kind.CheckJSON([]byte(test.text)); (err != nil) != test.tooMany {

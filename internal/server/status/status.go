@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,7 @@ import (
 // webhook or an admission plugin may return.
 func Of(err error) metav1.Status {
 	s := of(err)
+	shorten(&s)
 	if s.Code < http.StatusBadRequest || s.Code > largestCode {
 		s.Code = http.StatusInternalServerError
 	}
@@ -33,6 +35,41 @@ func Of(err error) metav1.Status {
 
 // largestCode is the largest status code that net/http sends.
 const largestCode = 999
+
+const (
+	// maxMessage and maxCause bound the texts of a Status, in bytes, and maxCauses the number of its causes. Webhooks and
+	// plugins choose them, and errors quote what clients have sent.
+	maxMessage = 256 << 10
+	maxCause   = 8 << 10
+	maxCauses  = 1000
+)
+
+// shorten cuts texts that are too long, and leaves out causes that are too many. It changes no slice of its caller.
+func shorten(s *metav1.Status) {
+	s.Message = cut(s.Message, maxMessage)
+	if s.Details == nil || len(s.Details.Causes) == 0 {
+		return
+	}
+	long := func(c metav1.StatusCause) bool { return len(c.Message) > maxCause || len(c.Field) > maxCause }
+	if len(s.Details.Causes) <= maxCauses && !slices.ContainsFunc(s.Details.Causes, long) {
+		return
+	}
+	details := *s.Details
+	details.Causes = slices.Clone(details.Causes[:min(len(details.Causes), maxCauses)])
+	for i := range details.Causes {
+		c := &details.Causes[i]
+		c.Message, c.Field = cut(c.Message, maxCause), cut(c.Field, maxCause)
+	}
+	s.Details = &details
+}
+
+// cut returns the start of a text that is longer than most, and how much is left out.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d more bytes)", strings.ToValidUTF8(text[:most], ""), len(text)-most)
+}
 
 func of(err error) metav1.Status {
 	var status apierrors.APIStatus
