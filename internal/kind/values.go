@@ -20,8 +20,8 @@ const MaxValues = 100_000
 // list, and inserts one after the other, which takes time proportional to the square of their number.
 const MaxFields = 20_000
 
-// MaxLevels is the maximum number of objects and lists in JSON that are nested in each other. Ownership, patches, defaults
-// and columns take time proportional to the square of the levels, since they name the path of each.
+// MaxLevels is the maximum number of objects and lists in JSON that are nested in each other. Ownership, patches,
+// defaults and columns take time proportional to the square of the levels, since they name the path of each.
 const MaxLevels = 1_000
 
 // TooManyValuesError is returned for a body or an object with more than MaxValues values, with more than MaxFields
@@ -63,8 +63,8 @@ func CheckJSON(text []byte) error {
 	return nil
 }
 
-// isDeep reports whether JSON has more than MaxLevels levels. Few texts have as many brackets at all, and counting them is
-// quick.
+// isDeep reports whether JSON has more than MaxLevels levels. Few texts have as many brackets at all, and counting them
+// is quick.
 func isDeep(json []byte) bool {
 	if bytes.Count(json, []byte("{"))+bytes.Count(json, []byte("[")) <= MaxLevels {
 		return false

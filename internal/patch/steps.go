@@ -38,8 +38,8 @@ func Steps(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
 	return json.Marshal(d.root)
 }
 
-// decodeFields decodes an object, but not its fields, so that those that no step touches stay as they are in the texts of
-// errors. It decodes other values entirely.
+// decodeFields decodes an object, but not its fields, so that those that no step touches stay as they are in the texts
+// of errors. It decodes other values entirely.
 func decodeFields(text []byte) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {

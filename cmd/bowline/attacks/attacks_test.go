@@ -125,7 +125,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// run runs the rows of an area: on a server each, or on one server if there is one.
+// run runs the rows of an area. Each row starts a server of its own, unless on is the server of the area.
 func (p *report) run(t *testing.T, a area, on *server) {
 	rows := a.rows()
 	unique(t, rows)

@@ -231,7 +231,8 @@ func hostileEntries() []entriesChange {
 			return append(r[:5:5], append([]byte{100}, bytes.Repeat([]byte{255}, 100)...)...)
 		})},
 		{"100,000,000 labels", record(func(r []byte) []byte {
-			return append(r[:5:5], 24, 1, 0, 2, 'v', '1', 0, 0, 0, 0, 1, 'u', 0x80, 0xc2, 0xd7, 0x2f, 0, 0, 0, 0, 0, 0, 0, 0,
+			return append(r[:5:5], 24, 1, 0, 2, 'v', '1', 0, 0, 0, 0, 1, 'u', 0x80, 0xc2, 0xd7, 0x2f, 0, 0, 0, 0, 0, 0,
+				0, 0,
 				0, 0)
 		})},
 		{"a position beyond the data", record(func(r []byte) []byte {

@@ -84,9 +84,9 @@ func floods() []flood {
 			}
 			return s.send(get(configMaps)[0])
 		}},
-		{name: "connections", requests: 4000, send: func(s *server, _, _ int) answer { return s.connectOnly() }},
+		{name: "connections", requests: 4000, send: func(s *server, _, _ int) answer { return connectOnly(s) }},
 		{name: "watches", rejected: []int{short}, send: func(s *server, _, _ int) answer {
-			return s.openWatch(configMaps + "?watch=true&resourceVersion=0")
+			return openWatch(s, configMaps + "?watch=true&resourceVersion=0")
 		}},
 	}
 }
@@ -186,7 +186,7 @@ func (f flood) flood(s *server) map[int]int {
 
 // connectOnly opens a TLS connection, and leaves it idle until the test ends. It returns code 0 if the server does not
 // accept it within a moment.
-func (s *server) connectOnly() answer {
+func connectOnly(s *server) answer {
 	dialer := tls.Dialer{NetDialer: &net.Dialer{}, Config: s.tls}
 	ctx, cancel := context.WithTimeout(s.t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -200,7 +200,7 @@ func (s *server) connectOnly() answer {
 
 // openWatch opens a watch, and leaves it open until the test ends. Several clients share the watches, because each has
 // a connection.
-func (s *server) openWatch(path string) answer {
+func openWatch(s *server, path string) answer {
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "https://"+s.address+path, nil)
 	if err != nil {
 		return answer{err: err}

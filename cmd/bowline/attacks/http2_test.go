@@ -187,7 +187,8 @@ func http2Floods() []row {
 			if err != nil {
 				return err
 			}
-			return f.WriteRawFrame(http2.FrameWindowUpdate, 0, stream, make([]byte, 4)) // a window of 0 more is an error
+			// A window of 0 more is an error.
+			return f.WriteRawFrame(http2.FrameWindowUpdate, 0, stream, make([]byte, 4))
 		})), ""),
 		flood("10,000 streams above the limit", overFrames(times(10_000, func(f *frames) error {
 			_, err := f.open(false, asking("POST", configMaps)...)

@@ -74,10 +74,12 @@ func certificates() []row {
 			c.NotBefore, c.NotAfter = time.Now().Add(day), time.Now().Add(2*day)
 		})},
 		{name: "valid from 9999", codes: []int{401}, run: of(func(c *x509.Certificate) {
-			c.NotBefore, c.NotAfter = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 2, 0, 0, 0, 0, time.UTC)
+			c.NotBefore = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+			c.NotAfter = time.Date(9999, 1, 2, 0, 0, 0, 0, time.UTC)
 		})},
 		{name: "valid from 1950 to 9999", codes: []int{403}, run: of(func(c *x509.Certificate) {
-			c.NotBefore, c.NotAfter = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 2, 0, 0, 0, 0, time.UTC)
+			c.NotBefore = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
+			c.NotAfter = time.Date(9999, 1, 2, 0, 0, 0, 0, time.UTC)
 		})},
 		{name: "ends before it begins", codes: []int{401}, run: of(func(c *x509.Certificate) {
 			c.NotBefore, c.NotAfter = c.NotAfter, c.NotBefore
@@ -130,7 +132,9 @@ func foreignCertificates() []row {
 		})},
 		{name: "the server's own certificate", codes: []int{401}, run: by(func(s *server) *tls.Config {
 			config, pair := s.stranger(), s.pair("server.pem")
-			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				return &pair, nil
+			}
 			return config
 		})},
 		{name: "60 certificates of others in the chain", codes: []int{0, 401, 403}, run: by(func(s *server) *tls.Config {

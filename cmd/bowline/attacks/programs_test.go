@@ -125,7 +125,8 @@ type process struct {
 // start starts a program in a folder. A program that is not bowline is a link to it, as bowline assets creates them.
 func start(t *testing.T, folder, program string, args ...string) *process {
 	t.Helper()
-	p := &process{T: t, exited: make(chan struct{}), out: output{serves: make(chan struct{})}, baseline: resetOwnPeak(t)}
+	p := &process{T: t, exited: make(chan struct{}), out: output{serves: make(chan struct{})}}
+	p.baseline = resetOwnPeak(t)
 	cmd := command(folder, args...)
 	if cmd.Dir = folder; program != "" {
 		cmd.Args[0] = program
@@ -296,7 +297,7 @@ func write(name, text string) func(*testing.T, string) {
 	return in(name, func(path string) error { return os.WriteFile(path, []byte(text), 0o600) })
 }
 
-// fill writes a text n times. The text exists only while it is written, so that it does not count as memory.
+// fill writes a text n times. It frees the text afterwards: memory of this process is part of a program's peak.
 func fill(name, text string, n int) func(*testing.T, string) {
 	return in(name, func(path string) error { return os.WriteFile(path, []byte(strings.Repeat(text, n)), 0o600) })
 }

@@ -37,8 +37,8 @@ func Of(err error) metav1.Status {
 const largestCode = 999
 
 const (
-	// maxMessage and maxCause bound the texts of a Status, in bytes, and maxCauses the number of its causes. Webhooks and
-	// plugins choose them, and errors quote what clients have sent.
+	// maxMessage and maxCause bound the texts of a Status, in bytes, and maxCauses the number of its causes. Webhooks
+	// and plugins choose them, and errors quote what clients have sent.
 	maxMessage = 256 << 10
 	maxCause   = 8 << 10
 	maxCauses  = 1000
@@ -110,8 +110,8 @@ func Internal(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 }
 
-// quotaReached returns the answer to a write that adds bytes to a full store. It asks for no retry, because only
-// somebody who makes room helps. etcd's error is a 500 in Kubernetes.
+// quotaReached returns the answer to a write that adds bytes to a full store. It asks for no retry: the store
+// stays full until a user makes room. etcd's error is a 500 in Kubernetes.
 func quotaReached(err *store.QuotaError) metav1.Status {
 	flag := "--max-bytes"
 	if err.Namespace != "" {

@@ -81,8 +81,8 @@ func load(file string, stdin io.Reader) ([]byte, error) {
 	return readBounded(file, from, maxFile)
 }
 
-// readBounded reads to the end, and fails if there are more than limit bytes. It copies what it has read only once the
-// end is reached: a buffer that grows would take twice the limit.
+// readBounded reads to the end, and fails if there are more than limit bytes. It collects parts and joins them
+// at the end: a buffer that grows would take twice the limit.
 func readBounded(name string, from io.Reader, limit int64) ([]byte, error) {
 	const smallest, largest = 16 << 10, 4 << 20
 	var parts [][]byte

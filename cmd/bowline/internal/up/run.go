@@ -117,8 +117,8 @@ func (p *plan) url(plane *bowline.Plane) string {
 }
 
 // runAll runs the controllers outside of the plane, the simulated nodes, the declaration of files and the
-// renewal of certificates until ctx is done or one of them fails. It returns after all of them have stopped, or with an
-// error that names those that do not stop.
+// renewal of certificates until ctx is done or one of them fails. It returns after all parts have stopped. If
+// some do not stop in time, the error names them.
 func (p *plan) runAll(ctx context.Context, plane *bowline.Plane, home *serve.Home, report *report) error {
 	parts := newParts(ctx)
 	defer parts.cancel()
