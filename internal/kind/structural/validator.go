@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
@@ -13,7 +14,13 @@ type validator struct {
 	fast     *fastValidator
 	patterns *patternCost
 	// library creates the library's validator on first use, because it holds another copy of the schema.
-	library func() (validation.SchemaValidator, error)
+	library func() (libraryValidator, error)
+}
+
+// libraryValidator is the library's validator and its schema.
+type libraryValidator struct {
+	validation.SchemaValidator
+	schema *spec.Schema
 }
 
 // newValidator returns the validator of a schema. decodeAgain decodes another copy of the schema.
@@ -23,13 +30,13 @@ func newValidator(props *apiextensions.JSONSchemaProps,
 	if err != nil {
 		return nil, err
 	}
-	library := sync.OnceValues(func() (validation.SchemaValidator, error) {
+	library := sync.OnceValues(func() (libraryValidator, error) {
 		props, err := decodeAgain()
 		if err != nil {
-			return nil, err
+			return libraryValidator{}, err
 		}
-		library, _, err := validation.NewSchemaValidator(props)
-		return library, err
+		v, schema, err := validation.NewSchemaValidator(props)
+		return libraryValidator{v, schema}, err
 	})
 	return &validator{newFastValidator(open), newPatternCost(open), library}, nil
 }
@@ -48,7 +55,8 @@ func (v *validator) ValidateUpdate(value, old any, options ...validation.Validat
 	})
 }
 
-// run calls the library's validator unless the fast one accepts the value.
+// run calls the library's validator unless the fast one accepts the value, or it has too many errors. An update of such a
+// value is rejected even if its errors are older than the schema (KEP-4008).
 func (v *validator) run(value any, byLibrary func(validation.SchemaValidator) *validate.Result) *validate.Result {
 	if v.patterns.exceeds(value) {
 		return &validate.Result{Errors: []error{errPatternSteps}}
@@ -59,6 +67,11 @@ func (v *validator) run(value any, byLibrary func(validation.SchemaValidator) *v
 	library, err := v.library()
 	if err != nil {
 		return &validate.Result{Errors: []error{err}}
+	}
+	if hasManyValues(value) {
+		if r := validateLimited(library.schema, value); len(r.Errors) > maxSchemaErrors {
+			return r
+		}
 	}
 	return byLibrary(library)
 }
