@@ -15,7 +15,7 @@
 //
 // The files of this package have one area each, or a few. To run one row:
 //
-//	go test ./cmd/bowline/attacks -run 'TestAttacks/bodies/a_million_values' -v
+//	BOWLINE_ATTACKS=1 go test ./cmd/bowline/attacks -run 'TestAttacks/bodies/a_million_values' -v
 package attacks
 
 import (
@@ -101,9 +101,17 @@ func areas() []area {
 	}
 }
 
+// alone is a variable in the environment that runs the tests of this package.
+const alone = "BOWLINE_ATTACKS"
+
+// TestMain runs no test unless asked to: they measure time, and the tests of other packages would run beside them.
 func TestMain(m *testing.M) {
 	runServer() // does not return in a server's process
 	flag.Parse()
+	if os.Getenv(alone) == "" {
+		fmt.Printf("the attacks run alone: set %s=1\n", alone)
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -160,8 +168,8 @@ func unique(t *testing.T, rows []row) {
 	}
 }
 
-// attack runs the row. Other programs on the machine can only add to its CPU time, so a row that needs up to three times
-// too much is measured again, twice at most, and the last measurement counts.
+// attack runs the row. Other programs on the machine can only add to its CPU time, so a row that needs up to three
+// times too much is measured again, twice at most, and the last measurement counts.
 func (r row) attack(t *testing.T) outcome {
 	var got outcome
 	for range 3 {

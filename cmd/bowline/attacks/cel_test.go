@@ -88,7 +88,6 @@ func celRules() []row {
 	used("a duration of 2 MB", "duration(self.s) > duration('1s')", `"s":"`+strings.Repeat("9", 2*mega)+`s"`)
 	used("a number of 2 MB", "int(self.s) > 0", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
 	used("a map of 19,000 keys", "self.m.all(k, self.m[k].size() > 0)", `"m":{`+numbered(`"k%d":"v"`, 19_000)+`}`)
-	used("the format of 2 MB", "!format.dns1123Label().validate(self.s).hasValue()", long)
 	used("a version of 2 MB", "isSemver(self.s)", `"s":"1.`+strings.Repeat("9", 2*mega)+`.1"`)
 	used("bytes of 2 MB", "bytes(self.s).size() > 0", long)
 	return append(rows, celOthers()...)
@@ -113,8 +112,7 @@ func celOthers() []row {
 	}
 	return []row{
 		{name: "a list of 250 squared", setup: declared, send: of(`"list":[1` + strings.Repeat(",1", 249) + `]`), codes: []int{201}},
-		{name: "90,000 items with 50 rules", setup: many, send: of(`"a":[` + repeated("1", 90_000) + `]`), codes: []int{201, 413, 422}},
-		{name: "90,000 items that break 50 rules", setup: many, send: of(`"a":[` + repeated("0", 90_000) + `]`)},
+		{name: "50 rules for 90,000 items, defined", send: many},
 		{name: "2,000 rules, defined", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"true"}`, 2_000) + `]}`), codes: []int{201, 422}},
 		{name: "20,000 rules, defined", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"true"}`, 20_000) + `]}`), codes: []int{201, 413, 422}},
 		{name: "20,000 rules that do not compile", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"x"}`, 20_000) + `]}`)},

@@ -20,4 +20,13 @@ var exceeds = map[string]map[string]string{
 	"definitions": {
 		"a pattern with 3,000 repetitions": "1.8 s and 340 MiB: the regular expression is compiled several times",
 	},
+	"custom resources": {
+		"90,000 values of an enum of 9,000":       "3.8 s: the library of schemas compares with each value of an enum",
+		"90,000 right values of an enum of 9,000": "3.9 s: the same",
+		"anyOf of 1,000 for 30,000 items":         "3.6 s: each item is validated against each schema",
+	},
+	"CEL": {
+		"a pattern of many states on 2 MB": "54 s: the cost of rules counts the length of a pattern, not its states",
+		"20,000 rules, defined":            "2.9 s and 427 MiB: each rule is compiled",
+	},
 }

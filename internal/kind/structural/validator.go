@@ -55,8 +55,8 @@ func (v *validator) ValidateUpdate(value, old any, options ...validation.Validat
 	})
 }
 
-// run calls the library's validator unless the fast one accepts the value, or it has too many errors. An update of such a
-// value is rejected even if its errors are older than the schema (KEP-4008).
+// run calls the library's validator unless the fast one accepts the value, or it has too many errors. An update of such
+// a value is rejected even if its errors are older than the schema (KEP-4008).
 func (v *validator) run(value any, byLibrary func(validation.SchemaValidator) *validate.Result) *validate.Result {
 	if v.patterns.exceeds(value) {
 		return &validate.Result{Errors: []error{errPatternSteps}}
