@@ -258,7 +258,7 @@ func addresses() []row {
 		row{name: "2,000 webhooks", send: post(validatingHooks, `{"metadata":{"name":"h"},"webhooks":[`+numbered(
 			`{"name":"h%d.example.com","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1/"}}`, 2_000)+`]}`),
 			codes: []int{201, 422}},
-		row{name: "8,000 wrong webhooks", send: post(validatingHooks, `{"metadata":{"name":"h"},"webhooks":[`+repeated(`{}`, 90_000)+`]}`), text: notListed},
+		row{name: "8,000 wrong webhooks", send: post(validatingHooks, `{"metadata":{"name":"h"},"webhooks":[`+repeated(`{}`, 90_000)+`]}`)},
 		row{name: "a webhook for all that is down can be deleted", setup: post(mutatingHooks, strings.NewReplacer(`[""]`, `["*"]`, `"configmaps"`, `"*"`).Replace(
 			configuration(`{"url":"https://127.0.0.1:1/"}`))), send: remove(mutatingHooks + "/h"), codes: []int{200}},
 	)
