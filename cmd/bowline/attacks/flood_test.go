@@ -56,16 +56,16 @@ func floods() []flood {
 				`"},"involvedObject":{"namespace":"default","name":"`+value[:200]+`"},"action":"`+value+`"}`)[0])
 		}},
 		{name: "definitions", rejected: []int{full, short}, send: func(s *server, worker, n int) answer {
-			properties := `{"type":"object","properties":{` + numbered(`"p%d":{"type":"string"}`, 10_000) + `}}`
+			properties := `{"type":"object","properties":{` + numbered(`"p%d":{"type":"string","description":"`+value[:400]+`"}`, 1000) + `}}`
 			body := strings.NewReplacer("things", numbered2("things", worker, n), "Thing", numbered2("Thing", worker, n)).
 				Replace(definition(properties))
 			return s.send(post(definitions, body)[0])
 		}},
 		{name: "managed fields", rejected: []int{full}, send: func(s *server, worker, n int) answer {
-			const managers = 20 // of one object
+			const managers = 5 // of one object
 			name := numbered2("a", worker, n/managers)
 			return s.send(patch(fmt.Sprintf("%s/%s?fieldManager=m%d&force=true", configMaps, name, n%managers), applyType,
-				configMap(name, `,"data":{`+numbered(fmt.Sprintf(`"k%d-%%d":"v"`, n%managers), 1000)+`}`))[0])
+				configMap(name, `,"data":{`+numbered(fmt.Sprintf(`"k%d-%%d-%s":"v"`, n%managers, strings.Repeat("x", 100)), 500)+`}`))[0])
 		}},
 		{name: "history", requests: 400, send: func(s *server, worker, n int) answer {
 			path := configMaps + "/" + numbered2("a", worker, 0)
