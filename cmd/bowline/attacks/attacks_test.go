@@ -45,6 +45,9 @@ var limitExceeded = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarg
 // known runs the rows that are known to exceed their limits, and so fails.
 var known = flag.Bool("known", false, "also run the rows that are known to exceed their limits")
 
+// slack multiplies the limits of time, for machines that other programs use at the same time.
+var slack = flag.Int("slack", 1, "multiply the limits of CPU and answer times by this `number`")
+
 // profiles is a folder for CPU profiles of the rows that run.
 var profiles = flag.String("profiles", "", "write a CPU profile of each row's server to this `folder`")
 
@@ -242,22 +245,23 @@ func (r row) judge(o *outcome) {
 	if r.within > 0 {
 		within = r.within
 	}
-	if o.answer.took > within {
+	if within *= time.Duration(*slack); o.answer.took > within {
 		o.fail("the answer came after %v, want %v", o.answer.took, within)
 	}
 	if o.answer.code >= 400 && len(o.answer.body) > maxErrorBytes {
 		o.fail("the error has %d bytes, want at most %d", len(o.answer.body), maxErrorBytes)
 	}
-	if r.livez > 0 && o.slowest > r.livez {
-		o.fail("/livez took %v during the attack, want at most %v", o.slowest, r.livez)
+	if most := r.livez * time.Duration(*slack); most > 0 && o.slowest > most {
+		o.fail("/livez took %v during the attack, want at most %v", o.slowest, most)
 	}
 }
 
 func (r row) maxCPU() time.Duration {
+	most := maxCPU
 	if r.cpu > 0 {
-		return r.cpu
+		most = r.cpu
 	}
-	return maxCPU
+	return most * time.Duration(*slack)
 }
 
 // outcome is the measured cost of an attack, and its answer.

@@ -29,7 +29,7 @@ const (
 	maxData = 1536 << 20
 
 	startTime = 30 * time.Second
-	stopTime  = 5 * time.Second
+	stopTime  = 15 * time.Second // requests in flight are drained for 5
 
 	// asServer is a variable in the environment of a server's process. Its value is a limit: see limitProcess.
 	asServer = "BOWLINE_ATTACKS_SERVER"
