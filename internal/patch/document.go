@@ -90,6 +90,7 @@ func (d *document) cut(in any, key string) (any, error) {
 	if !isList {
 		fields := in.(map[string]any)
 		if _, ok := fields[key]; !ok {
+			//lint:ignore ST1005 the text is Kubernetes'
 			return nil, fmt.Errorf("Unable to remove nonexistent key: %s: %w", key, jsonpatch.ErrMissing)
 		}
 		delete(fields, key)
@@ -201,6 +202,7 @@ func index(key string, length int) (int, error) {
 
 func inRange(at, length int) (int, error) {
 	if at >= length || at < -length {
+		//lint:ignore ST1005 the text is Kubernetes'
 		return 0, fmt.Errorf("Unable to access invalid index: %d: %w", at, jsonpatch.ErrInvalidIndex)
 	}
 	if at < 0 {

@@ -74,6 +74,7 @@ func (d *document) apply(s jsonpatch.Operation) error {
 	case "test":
 		return d.test(s)
 	default:
+		//lint:ignore ST1005 the text is Kubernetes'
 		return fmt.Errorf("Unexpected kind: %s", kind)
 	}
 }

@@ -32,8 +32,10 @@ func TestProtobufValuesWithoutJSONForm(t *testing.T) {
 		w.send(t, http.MethodPost, path, string(body), "Content-Type", protobufType).wantError(t, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, "impossible IntOrString.Type")
 	}
+	fields := new(metav1.FieldsV1)
+	fields.SetRawBytes([]byte("{"))
 	meta.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update", APIVersion: "v1",
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{")}}}
+		FieldsType: "FieldsV1", FieldsV1: fields}}
 	body := must(kind.Marshal(object.Protobuf, &corev1.ConfigMap{ObjectMeta: meta,
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}))(t)
 	w.send(t, http.MethodPost, configMaps, string(body), "Content-Type", protobufType).want(t, http.StatusCreated)
