@@ -26,7 +26,7 @@ import (
 const (
 	// maxData is the limit of a server's data segment. It is far above the limit of a row, so that a row that fails
 	// reports its memory, and far below the memory of a machine.
-	maxData = 1536 << 20
+	maxData = 3 << 30
 
 	startTime = 30 * time.Second
 	stopTime  = 15 * time.Second // requests in flight are drained for 5
