@@ -67,7 +67,7 @@ func floods() []flood {
 			return s.send(patch(fmt.Sprintf("%s/%s?fieldManager=m%d&force=true", configMaps, name, n%managers), applyType,
 				configMap(name, `,"data":{`+numbered(fmt.Sprintf(`"k%d-%%d-%s":"v"`, n%managers, strings.Repeat("x", 100)), 500)+`}`))[0])
 		}},
-		{name: "history", requests: 400, send: func(s *server, worker, n int) answer {
+		{name: "history", requests: 150, send: func(s *server, worker, n int) answer {
 			path := configMaps + "/" + numbered2("a", worker, 0)
 			if n == 0 {
 				return s.send(post(configMaps, configMap(numbered2("a", worker, 0), ""))[0])
