@@ -49,7 +49,7 @@ func TestMemoryFollowsLimits(t *testing.T) {
 		min, max int64
 	}{
 		{"true", 256 * mib, math.MaxInt64 - 1},
-		{"ulimit -v 3000000", 600 * mib, 2800 * mib},
+		{"ulimit -v 3000000", 300 * mib, 2000 * mib},
 		{"ulimit -d 1000000", 800 * mib, 1000000*1024 - mib},
 		{"export GOMEMLIMIT=300MiB", 300 * mib, 300 * mib},
 	} {

@@ -8,8 +8,9 @@ import (
 )
 
 // Go's heap grows by 64 MiB at a time, which count as data at once. mapped is reserved for the last such part and for
-// Go's tables about it. unused is the address space that is reserved for it and for the stacks of threads.
-const mapped, unused = 96 << 20, 192 << 20
+// Go's tables about it. unused is the address space that is reserved for it, for the stacks of threads, and for what
+// the process maps after its start and does not use.
+const mapped, unused = 96 << 20, 1 << 30
 
 // ofProcess returns the memory that the limits of the process's data and address space leave for use.
 func ofProcess() int64 {
@@ -18,7 +19,7 @@ func ofProcess() int64 {
 		least = max(bytes-mapped, bytes/2)
 	}
 	if bytes, ok := resourceLimit(syscall.RLIMIT_AS); ok {
-		least = min(least, max(bytes-mappedUnused()-unused, bytes/4))
+		least = min(least, max(bytes-mappedUnused()-unused, bytes/8))
 	}
 	return least
 }

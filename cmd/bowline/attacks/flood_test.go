@@ -19,7 +19,7 @@ import (
 // smallMemory is the memory of a flooded server, and smallAddressSpace the address space (ulimit -v) of another one.
 const (
 	smallMemory       = 256 << 20
-	smallAddressSpace = 2 << 30
+	smallAddressSpace = 3 << 30 // Go reserves two thirds of it
 )
 
 // flood sends requests that each add a little, from several clients, until the server rejects them.

@@ -78,6 +78,9 @@ func (k customKind) ReceiveMap(u *unstructured.Unstructured, _ bool) (kind.Objec
 	return u, nil, nil
 }
 func (k customKind) Ended() <-chan struct{} { return nil }
+func (k customKind) CallsWebhook() bool     { return false }
+
+var _ kind.Custom = customKind{}
 
 func newCustomKind(group string, schema *apiextensionsv1.JSONSchemaProps) kind.Kind {
 	k := kind.NewTyped(object.NewCache(1<<20), kind.Info{
