@@ -161,9 +161,9 @@ func strategicPatches() []row {
 		{name: "2,200 variables on as many", setup: stored(2_200),
 			send: ofDeployment(ofContainer(env(2_200) + "," + order(2_200))), codes: []int{200, 413}},
 		{name: "3,000 variables on as many", setup: stored(3_000), send: ofDeployment(ofContainer(env(3_000))), codes: []int{200, 413}},
-		{name: "300 variables on 10,000", setup: stored(10_000), send: ofDeployment(ofContainer(env(300))), codes: []int{200, 413}},
-		{name: "an order of 300 on 10,000", setup: stored(10_000), send: ofDeployment(ofContainer(order(300))), codes: []int{200, 413}},
-		{name: "one variable on 10,000", setup: stored(10_000), send: ofDeployment(ofContainer(env(1))), codes: []int{200}},
+		{name: "300 variables on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(env(300))), codes: []int{200, 413}},
+		{name: "an order of 300 on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(order(300))), codes: []int{200, 413}},
+		{name: "one variable on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(env(1))), codes: []int{200}},
 		{name: "deletions of 3,000 of 3,000 variables", setup: stored(3_000),
 			send: ofDeployment(ofContainer(`"env":[` + numbered(`{"name":"E%d","$patch":"delete"}`, 3_000) + `]`)), codes: []int{200, 413}},
 		{name: "3,000 containers with a variable", setup: d, send: ofDeployment(`{"spec":{"template":{"spec":{"containers":[` +
