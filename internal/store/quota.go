@@ -37,9 +37,9 @@ type QuotaClass uint8
 const (
 	// Ordinary changes stay within the quota.
 	Ordinary QuotaClass = iota
-	// Reserved changes may also use the reserve, a sixteenth of the quota.
+	// Reserved changes may also use the reserve: see reserve.
 	Reserved
-	// Exempt changes are never rejected: those that remove objects, or that a server needs to start.
+	// Exempt changes are never rejected. Deletions are exempt, and the writes with which a server starts.
 	Exempt
 )
 

@@ -205,6 +205,16 @@ func (r row) once(t *testing.T) outcome {
 	if *profiles != "" {
 		profiled = s.profile(t.Name())
 	}
+	r.measureOn(s, &got)
+	profiled()
+	if problem := s.stop(); problem != "" {
+		got.fail("%s", problem)
+	}
+	return got
+}
+
+// measureOn sends the attack to a server, and adds its costs and what is wrong to an outcome.
+func (r row) measureOn(s *server, got *outcome) {
 	m := s.measure(r.livez > 0)
 	if r.run != nil {
 		got.answer = r.run(s)
@@ -213,13 +223,8 @@ func (r row) once(t *testing.T) outcome {
 		got.answer = s.send(q)
 		got.sent += len(q.body)
 	}
-	m.end(&got)
-	r.judge(&got)
-	profiled()
-	if problem := s.stop(); problem != "" {
-		got.fail("%s", problem)
-	}
-	return got
+	m.end(got)
+	r.judge(got)
 }
 
 // judge adds the reasons for which the outcome is not the expected one.

@@ -49,16 +49,7 @@ func (r row) shared(t *testing.T) outcome {
 	defer func(t *testing.T) { s.t = t }(s.t)
 	s.t = t
 	var got outcome
-	m := s.measure(r.livez > 0)
-	if r.run != nil {
-		got.answer = r.run(s)
-	}
-	for _, q := range r.send {
-		got.answer = s.send(q)
-		got.sent += len(q.body)
-	}
-	m.end(&got)
-	r.judge(&got)
+	r.measureOn(s, &got)
 	return got
 }
 
