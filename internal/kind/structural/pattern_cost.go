@@ -2,9 +2,10 @@ package structural
 
 import (
 	"fmt"
-	"regexp/syntax"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/bowline-dev/bowline/internal/expression"
 )
 
 const (
@@ -33,7 +34,7 @@ func newPatternCost(s *spec.Schema) *patternCost {
 		return nil
 	}
 	c := &patternCost{properties: map[string]*patternCost{}}
-	if n := instructions(s.Pattern); n > cheapPattern {
+	if n := expression.Instructions(s.Pattern); n > cheapPattern {
 		c.instructions = n
 	}
 	if s.Items != nil {
@@ -61,22 +62,6 @@ func newPatternCost(s *spec.Schema) *patternCost {
 		return nil
 	}
 	return c
-}
-
-// instructions returns the number of instructions of a compiled regular expression, 0 for an invalid one.
-func instructions(pattern string) int {
-	if pattern == "" {
-		return 0
-	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0
-	}
-	return len(program.Inst)
 }
 
 // exceeds reports whether matching the texts of a value may take more than maxPatternSteps.

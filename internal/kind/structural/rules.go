@@ -18,8 +18,6 @@ import (
 type rules struct {
 	tree    func() *ruleTree
 	library func() *cel.Validator
-	// quantities guards rules that parse texts as quantities. It returns nil if there are none.
-	quantities func() *quantityGuard
 }
 
 // rulesOf returns the rules of a schema, or nil if it has none.
@@ -28,14 +26,8 @@ func rulesOf(s *schema.Structural) *rules {
 		return nil
 	}
 	return &rules{
-		tree:    sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
+		tree:    sync.OnceValue(func() *ruleTree { return newRuleTree(s, s, true) }),
 		library: sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
-		quantities: sync.OnceValue(func() *quantityGuard {
-			if !parsesQuantities(s) {
-				return nil
-			}
-			return newQuantityGuard(s, s, true)
-		}),
 	}
 }
 
@@ -63,7 +55,7 @@ var blocking = []field.ErrorType{
 // check adds the errors of rules to errs, the errors of the schema. change correlates an updated object with
 // its old state; it is nil for a create, which skips rules about oldSelf. On an update, errors of unchanged
 // values are only warnings (KEP-4008). The rules of an object share Kubernetes' cost limit, roughly a second,
-// and stop when ctx ends.
+// and stop when ctx ends. What that cost does not cover is limited by package expression.
 func (r *rules) check(ctx context.Context, obj map[string]any, change *common.CorrelatedObject,
 	errs field.ErrorList) field.ErrorList {
 	if r == nil {
@@ -79,12 +71,13 @@ func (r *rules) check(ctx context.Context, obj map[string]any, change *common.Co
 		old = change.OldValue
 		options = append(options, cel.WithRatcheting(change))
 	}
-	budget := uint64(celconfig.RuntimeCELCostBudget)
-	if err := r.quantities().find(ctx, nil, obj, old, &budget); err != nil {
+	e := newEvaluation(ctx)
+	defer e.meter.Close()
+	tree := r.tree()
+	if err := e.run(tree, obj, old); err != nil {
 		return append(errs, err)
 	}
-	budget = celconfig.RuntimeCELCostBudget
-	if r.tree().hold(ctx, obj, old, &budget) {
+	if !e.failed && !tree.unsupported && ctx.Err() == nil {
 		return errs
 	}
 	found, _ := r.library().Validate(ctx, nil, nil, obj, old, celconfig.RuntimeCELCostBudget, options...)

@@ -2,44 +2,73 @@ package structural
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
-	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/bowline-dev/bowline/internal/expression"
 )
 
-// ruleTree holds the compiled rules of a schema, in the structure of the schema. It can only establish that
-// all rules hold. If a rule fails, or the schema uses unsupported features (optionalOldSelf), the library
-// runs all rules and words the errors.
+// ruleTree holds the compiled rules of a schema, in the structure of the schema. It establishes that all rules hold,
+// and that evaluating them is bounded. If a rule fails, or the schema uses features that the tree does not understand,
+// the library evaluates all rules again and words the errors.
 type ruleTree struct {
 	unsupported bool
 	schema      *celSchema
-	rules       []cel.CompilationResult
-	usesOld     bool
-
+	rules       []treeRule
+	// allOf are the rules in allOf, for the same value.
+	allOf             []*ruleTree
 	items, additional *ruleTree
 	properties        map[string]*ruleTree
 	// correlated reports whether the values of a map correspond to those of the old map.
 	correlated bool
 }
 
-// newRuleTree compiles the rules of a schema. It returns nil if the schema has none.
-func newRuleTree(s *schema.Structural, root bool) *ruleTree {
-	if !hasRules(s) {
+// treeRule is a rule. message is nil for one without a message expression.
+type treeRule struct {
+	text             string // for errors
+	program, message celgo.Program
+	// usesOld reports whether it uses oldSelf, and optional whether that is an optional value.
+	usesOld, optional bool
+}
+
+// newRuleTree compiles the rules of validations, which are s itself or one of the validations in allOf of s. It returns
+// nil if they have none.
+func newRuleTree(validations, s *schema.Structural, root bool) *ruleTree {
+	if !hasRules(validations) {
 		return nil
 	}
-	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType),
-		unsupported: nestedRules(s)}
-	t.compile(s, root)
-	t.items = t.part(s.Items)
-	if s.AdditionalProperties != nil {
-		t.additional = t.part(s.AdditionalProperties.Structural)
+	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType)}
+	t.compile(validations, s, root)
+	if v := validations.ValueValidation; v != nil {
+		for _, nested := range v.AllOf {
+			if part := newRuleTree(nestedSchema(&nested), s, root); part != nil {
+				t.unsupported = true
+				t.allOf = append(t.allOf, part)
+			}
+		}
 	}
-	for name, part := range s.Properties {
-		if child := t.part(&part); child != nil {
+	if validations.Items != nil && s.Items != nil {
+		t.items = t.part(validations.Items, s.Items)
+	}
+	if own, of := validations.AdditionalProperties, s.AdditionalProperties; own != nil && of != nil &&
+		own.Structural != nil && of.Structural != nil {
+		t.additional = t.part(own.Structural, of.Structural)
+	}
+	for name, property := range validations.Properties {
+		of, ok := s.Properties[name]
+		if !ok {
+			continue
+		}
+		if child := t.part(&property, &of); child != nil {
 			if t.properties == nil {
 				t.properties = map[string]*ruleTree{}
 			}
@@ -50,121 +79,206 @@ func newRuleTree(s *schema.Structural, root bool) *ruleTree {
 }
 
 // part returns the tree of a subschema. Unsupported features there make the whole tree unsupported.
-func (t *ruleTree) part(s *schema.Structural) *ruleTree {
-	if s == nil {
-		return nil
-	}
-	child := newRuleTree(s, s.XEmbeddedResource)
+func (t *ruleTree) part(validations, s *schema.Structural) *ruleTree {
+	child := newRuleTree(validations, s, s.XEmbeddedResource)
 	t.unsupported = t.unsupported || child != nil && child.unsupported
 	return child
 }
 
+// nestedSchema returns the validations of an allOf as a schema.
+func nestedSchema(nested *schema.NestedValueValidation) *schema.Structural {
+	s := &schema.Structural{ValidationExtensions: nested.ValidationExtensions,
+		ValueValidation: &nested.ValueValidation}
+	if nested.Items != nil {
+		s.Items = nestedSchema(nested.Items)
+	}
+	if nested.AdditionalProperties != nil {
+		s.AdditionalProperties = &schema.StructuralOrBool{Structural: nestedSchema(nested.AdditionalProperties)}
+	}
+	for name, property := range nested.Properties {
+		if s.Properties == nil {
+			s.Properties = map[string]schema.Structural{}
+		}
+		s.Properties[name] = *nestedSchema(&property)
+	}
+	return s
+}
+
 // compile compiles the rules of one node of the schema.
-func (t *ruleTree) compile(s *schema.Structural, root bool) {
+func (t *ruleTree) compile(validations, s *schema.Structural, root bool) {
+	if len(validations.XValidations) == 0 {
+		return
+	}
 	typ := model.SchemaDeclType(s, root)
 	if typ == nil {
 		t.unsupported = true
 		return
 	}
-	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	compiled, err := cel.Compile(s, typ, celconfig.PerCallLimit, base, cel.StoredExpressionsEnvLoader())
+	of := *s
+	of.XValidations = validations.XValidations
+	compiled, err := cel.Compile(&of, typ, celconfig.PerCallLimit, expression.Environment(),
+		cel.StoredExpressionsEnvLoader())
 	t.unsupported = t.unsupported || err != nil
 	for i, rule := range compiled {
-		optional := s.XValidations[i].OptionalOldSelf
-		t.unsupported = t.unsupported || rule.Error != nil || optional != nil && *optional
-		t.usesOld = t.usesOld || rule.UsesOldSelf
-		if rule.Program != nil {
-			t.rules = append(t.rules, rule)
+		from := of.XValidations[i]
+		optional := from.OptionalOldSelf != nil && *from.OptionalOldSelf
+		t.unsupported = t.unsupported || rule.Error != nil || optional
+		if rule.Program == nil {
+			continue
+		}
+		t.rules = append(t.rules, treeRule{from.Rule, rule.Program, rule.MessageExpression, rule.UsesOldSelf, optional})
+		if message := strings.TrimSpace(from.Message); message != "" {
+			t.rules[len(t.rules)-1].text = message
 		}
 	}
 }
 
-// nestedRules reports whether a schema has rules in allOf.
-func nestedRules(s *schema.Structural) bool {
-	found := false
-	visitor := schema.Visitor{NestedValueValidation: func(nested *schema.NestedValueValidation) bool {
-		found = found || len(nested.ValidationExtensions.XValidations) > 0
-		return false
-	}}
-	visitor.Visit(s)
-	return found
+// evaluation is the evaluation of the rules of an object.
+type evaluation struct {
+	meter *expression.Meter
+	// budget is the cost that is left.
+	budget uint64
+	// failed is set when a rule fails.
+	failed bool
 }
 
-// hold reports whether all rules hold for a value that replaces old (nil for a new one), and subtracts their
-// cost from budget. A false result is inconclusive.
-func (t *ruleTree) hold(ctx context.Context, value, old any, budget *uint64) bool {
+func newEvaluation(ctx context.Context) *evaluation {
+	return &evaluation{meter: expression.NewMeter(ctx), budget: celconfig.RuntimeCELCostBudget}
+}
+
+// run evaluates all rules for a value that replaces old (nil for a new one). It returns the error that ended it: a
+// refusal, or an exhausted budget.
+func (e *evaluation) run(t *ruleTree, value, old any) *field.Error {
 	if t == nil || value == nil {
-		return true
+		return nil
 	}
-	if t.unsupported || !t.holdHere(ctx, value, old, budget) {
-		return false
+	if err := e.runHere(t, value, old); err != nil {
+		return err
+	}
+	for _, part := range t.allOf {
+		if err := e.run(part, value, old); err != nil {
+			return err
+		}
 	}
 	switch value := value.(type) {
 	case []any:
 		was, _ := old.([]any)
-		return t.holdInItems(ctx, value, was, budget)
+		return e.runInItems(t, value, was)
 	case map[string]any:
 		was, _ := old.(map[string]any)
 		if !t.correlated {
 			was = nil
 		}
-		return t.holdInProperties(ctx, value, was, budget)
+		return e.runInProperties(t, value, was)
 	}
-	return true
+	return nil
 }
 
-// holdHere runs the rules of this node. It skips rules about oldSelf if old is nil.
-func (t *ruleTree) holdHere(ctx context.Context, value, old any, budget *uint64) bool {
+// runHere runs the rules of this node. It skips rules about oldSelf if old is nil.
+func (e *evaluation) runHere(t *ruleTree, value, old any) *field.Error {
 	if len(t.rules) == 0 {
-		return true
+		return nil
 	}
-	variables := map[string]any{cel.ScopedVarName: common.UnstructuredToVal(value, t.schema)}
-	if t.usesOld && old != nil {
-		variables[cel.OldScopedVarName] = common.UnstructuredToVal(old, t.schema)
-	}
+	variables := map[string]any{cel.ScopedVarName: common.UnstructuredToVal(value, t.schema), expression.Variable: e.meter}
 	for _, rule := range t.rules {
-		if rule.UsesOldSelf && old == nil {
-			continue
+		if rule.usesOld {
+			if old == nil && !rule.optional {
+				continue
+			}
+			variables[cel.OldScopedVarName] = t.oldSelf(old, rule.optional)
 		}
-		result, details, err := rule.Program.ContextEval(ctx, variables)
-		if err != nil || details == nil || result.Value() != true {
-			return false
+		holds, err := e.evaluate(rule.program, variables)
+		if err == "" && !holds && rule.message != nil {
+			_, err = e.evaluate(rule.message, variables)
 		}
-		cost := details.ActualCost()
-		if cost == nil || *cost > *budget {
-			return false
+		if err != "" {
+			return field.Invalid(nil, t.schema.Type(), fmt.Sprintf(err, rule.text))
 		}
-		*budget -= *cost
+		e.failed = e.failed || !holds
 	}
-	return true
+	return nil
 }
 
-func (t *ruleTree) holdInItems(ctx context.Context, items, old []any, budget *uint64) bool {
+// Kubernetes' errors about costs.
+const (
+	overCallLimit = "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to " +
+		"call cost exceeds limit for rule: %v"
+	overBudget = "validation failed due to running out of cost budget, no further validation rules will be run%.0v"
+)
+
+// evaluate runs a program. It returns the format of an error, with the rule as its argument, if no further rules may run.
+func (e *evaluation) evaluate(p celgo.Program, variables map[string]any) (holds bool, errorFormat string) {
+	e.meter.Begin()
+	result, details, err := p.ContextEval(e.meter.Context(), variables)
+	if r := e.meter.Refusal(); r != nil {
+		return false, strings.ReplaceAll(r.Error(), "%", "%%") + ": no further validation rules will be run after rule: %v"
+	}
+	if err != nil && strings.HasPrefix(err.Error(), "operation cancelled: actual cost limit exceeded") {
+		return false, overCallLimit
+	}
+	if details == nil || details.ActualCost() == nil {
+		return false, "" // it was interrupted
+	}
+	cost := *details.ActualCost()
+	if cost > e.budget {
+		return false, overBudget
+	}
+	e.budget -= cost
+	return err == nil && result.Value() == true, ""
+}
+
+// oldSelf returns the value of the variable oldSelf.
+func (t *ruleTree) oldSelf(old any, optional bool) any {
+	switch {
+	case old == nil && optional:
+		return types.OptionalNone
+	case old == nil:
+		return types.NullValue
+	case optional:
+		return types.OptionalOf(common.UnstructuredToVal(old, t.schema))
+	}
+	return common.UnstructuredToVal(old, t.schema)
+}
+
+func (e *evaluation) runInItems(t *ruleTree, items, old []any) *field.Error {
 	if t.items == nil {
-		return true
+		return nil
 	}
 	was := common.MakeMapList(t.schema, old)
-	for _, item := range items {
-		if !t.items.hold(ctx, item, was.Get(item), budget) {
-			return false
+	for i, item := range items {
+		if err := e.run(t.items, item, was.Get(item)); err != nil {
+			return within((*field.Path)(nil).Index(i), err)
 		}
 	}
-	return true
+	return nil
 }
 
-func (t *ruleTree) holdInProperties(ctx context.Context, object, old map[string]any, budget *uint64) bool {
+func (e *evaluation) runInProperties(t *ruleTree, object, old map[string]any) *field.Error {
 	for name, part := range t.properties {
-		if !part.hold(ctx, object[name], old[name], budget) {
-			return false
+		if err := e.run(part, object[name], old[name]); err != nil {
+			return within(field.NewPath(name), err)
 		}
 	}
 	if t.additional == nil {
-		return true
+		return nil
 	}
 	for name, value := range object {
-		if !t.additional.hold(ctx, value, old[name], budget) {
-			return false
+		if err := e.run(t.additional, value, old[name]); err != nil {
+			return within((*field.Path)(nil).Key(name), err)
 		}
 	}
-	return true
+	return nil
+}
+
+// within adds the path of a value to an error in it. Paths are made of errors only, because most objects have none.
+func within(path *field.Path, err *field.Error) *field.Error {
+	switch inner := err.Field; {
+	case inner == (*field.Path)(nil).String():
+		err.Field = path.String()
+	case strings.HasPrefix(inner, "["):
+		err.Field = path.String() + inner
+	default:
+		err.Field = path.String() + "." + inner
+	}
+	return err
 }

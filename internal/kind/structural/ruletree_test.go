@@ -66,16 +66,20 @@ func TestRuleTreeMatchesLibrary(t *testing.T) {
 	}
 	held := 0
 	compare := func(value, old map[string]any) {
-		budget := uint64(celconfig.RuntimeCELCostBudget)
+		e := newEvaluation(t.Context())
+		defer e.meter.Close()
 		var was any
 		if old != nil {
 			was = old
 		}
-		holds := r.tree().hold(t.Context(), value, was, &budget)
+		if err := e.run(r.tree(), value, was); err != nil {
+			t.Errorf("%v after %v: %v", value, old, err)
+		}
 		errs, left := r.library().Validate(t.Context(), nil, nil, value, was, celconfig.RuntimeCELCostBudget)
-		if holds != (len(errs) == 0) || holds && budget != uint64(left) {
+		holds := !e.failed
+		if holds != (len(errs) == 0) || holds && e.budget != uint64(left) {
 			t.Errorf("%v after %v: the rules hold: %t, budget left %d; by the library: errors %v, budget left %d",
-				value, old, holds, budget, errs, left)
+				value, old, holds, e.budget, errs, left)
 		}
 		if holds {
 			held++
@@ -112,7 +116,7 @@ func TestRuleTreeReportsUnsupportedFeatures(t *testing.T) {
 		"rules in allOf":       `{"type":"object","x-kubernetes-validations":[{"rule":"true"}],"allOf":[{"x-kubernetes-validations":[{"rule":"true"}]}]}`,
 		"rules that are wrong": `{"type":"object","properties":{"a":{"type":"integer","x-kubernetes-validations":[{"rule":"self > 'a'"}]}}}`,
 	} {
-		if !newRuleTree(structuralOf(t, text), true).unsupported {
+		if !newRuleTree(structuralOf(t, text), structuralOf(t, text), true).unsupported {
 			t.Errorf("%s: not reported as unsupported", what)
 		}
 	}

@@ -13,26 +13,40 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/bowline-dev/bowline/internal/expression"
 )
 
 // compiler compiles match conditions as Kubernetes does. It is created on first use, which takes
 // milliseconds.
-var compiler = sync.OnceValue(func() cel.ConditionCompiler {
-	return cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-})
+var compiler = sync.OnceValue(func() cel.Compiler { return cel.NewCompiler(expression.Environment()) })
 
 func (h *hook) compileConditions() matchconditions.Matcher {
-	expressions := make([]cel.ExpressionAccessor, len(h.MatchConditions))
+	compiled := make([]cel.CompilationResult, len(h.MatchConditions))
 	for i, c := range h.MatchConditions {
-		expressions[i] = &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression}
+		condition := &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression}
+		compiled[i] = compiler().CompileCELExpression(condition, cel.OptionalVariableDeclarations{HasAuthorizer: true},
+			environment.StoredExpressions)
+		if p := compiled[i].Program; p != nil {
+			compiled[i].Program = expression.Metered(p)
+		}
 	}
-	conditions := compiler().CompileCondition(expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true},
-		environment.StoredExpressions)
-	return matchconditions.NewMatcher(conditions, h.FailurePolicy, "webhook", "admit", h.Name)
+	return matchconditions.NewMatcher(cel.NewCondition(compiled), h.FailurePolicy, "webhook", "admit", h.Name)
+}
+
+// sharedWork returns a context in which the conditions of all hooks share their limits.
+func sharedWork(ctx context.Context, all []*hook) context.Context {
+	for _, h := range all {
+		if h.conditions != nil {
+			return expression.ShareWork(ctx)
+		}
+	}
+	return ctx
 }
 
 // meetsConditions reports whether a write meets the webhook's match conditions. If evaluating them fails, the failure
-// policy decides: the write is rejected, or the webhook is skipped.
+// policy decides: the write is rejected, or the webhook is skipped. The conditions of all webhooks together may cost as
+// much as the rules of a custom resource.
 func (h *hook) meetsConditions(ctx context.Context, s *subject) (bool, error) {
 	if h.conditions == nil {
 		return true, nil
@@ -55,7 +69,9 @@ func (h *hook) meetsConditions(ctx context.Context, s *subject) (bool, error) {
 	if a.Authorizer != nil {
 		rights = a.Authorizer
 	}
-	result := h.conditions().Match(ctx, versioned, nil, rights)
+	meter := expression.NewMeter(ctx)
+	defer meter.Close()
+	result := h.conditions().Match(expression.WithMeter(meter), versioned, nil, rights)
 	if result.Error != nil {
 		return false, apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, result.Error)
 	}

@@ -62,6 +62,7 @@ func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state adm
 			r.markChanged()
 		}
 	}
+	ctx = sharedWork(ctx, all)
 	for _, h := range all {
 		if r, err = m.admit(ctx, h, a, state, r); err != nil {
 			return err

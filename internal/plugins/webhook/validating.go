@@ -43,9 +43,10 @@ type invocation struct {
 // the first in order.
 func (v *validating) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
 	all, err := v.configured(ctx, state)
-	if err != nil {
+	if err != nil || len(all) == 0 {
 		return err
 	}
+	ctx = sharedWork(ctx, all)
 	var questions []*invocation
 	subjects := map[schema.GroupVersion]*subject(nil)
 	for _, h := range all {

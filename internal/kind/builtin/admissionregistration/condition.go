@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/bowline-dev/bowline/internal/expression"
 )
 
 // maxConditions is the maximum number of match conditions of a webhook.
@@ -19,14 +21,14 @@ const maxConditions = 64
 
 // compiler compiles expressions as Kubernetes does. It is created on first use, which takes milliseconds.
 var compiler = sync.OnceValue(func() plugincel.Compiler {
-	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	return plugincel.NewCompiler(expression.Environment())
 })
 
 // validateConditions checks that conditions have unique names and compile. Expressions in before may use
 // features that new ones may not use yet.
 func validateConditions(conditions []admissionv1.MatchCondition, before []string, path *field.Path) (errs fieldErrors) {
 	if n := len(conditions); n > maxConditions {
-		errs = append(errs, field.TooMany(path, n, maxConditions))
+		return append(errs, field.TooMany(path, n, maxConditions)) // compiling all of them takes seconds
 	}
 	names := map[string]bool{}
 	for i, c := range conditions {

@@ -52,7 +52,7 @@ func TestRulesRejectComposedQuantities(t *testing.T) {
 		  "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Disk", "plural": "disks"},
 		    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
 		      "properties": {"size": {"type": "string", "maxLength": 9, `+schema+`}}}}}]}}`)
-		for size, want := range map[string]string{"2": "", "999999999": "size: Invalid value: \"1e999999999\""} {
+		for size, want := range map[string]string{"2": "", "999999999": `size: Invalid value: "string": the quantity "1e999999999" has too many digits`} {
 			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Disk",
 				"metadata": map[string]any{"name": "a"}, "size": size}}
 			errs := k.Validate(context.Background(), u, nil, "")

@@ -1,0 +1,150 @@
+package expression_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/bowline-dev/bowline/internal/expression"
+)
+
+// compile compiles an expression about the variable v.
+func compile(t *testing.T, text string) cel.Program {
+	t.Helper()
+	set, err := expression.Environment().Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        []cel.EnvOption{cel.Variable("v", cel.DynType)},
+		ProgramOptions:    []cel.ProgramOption{cel.InterruptCheckFrequency(100), environment.StrictCostOpt.ProgramOptions[0]},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := set.StoredExpressionsEnv()
+	ast, issues := env.Compile(text)
+	if issues.Err() != nil {
+		t.Fatalf("%s: %v", text, issues.Err())
+	}
+	p, err := env.Program(ast)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return p
+}
+
+// evaluate evaluates an expression, and reports the result as text, or the reason why it ended.
+func evaluate(t *testing.T, text string, v any) string {
+	t.Helper()
+	m := expression.NewMeter(t.Context())
+	defer m.Close()
+	m.Begin()
+	result, _, err := compile(t, text).ContextEval(m.Context(), map[string]any{"v": v, expression.Variable: m})
+	switch r := m.Refusal(); {
+	case r != nil:
+		return "refused: " + r.Error()
+	case err != nil:
+		return "error: " + err.Error()
+	}
+	if b, ok := result.Value().(bool); ok && b {
+		return "true"
+	}
+	return "false"
+}
+
+// TestLimits checks expressions whose cost Kubernetes underestimates. Each ends within a second.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	numbers := make([]int64, 99_000)
+	long := strings.Repeat("a", 1<<20)
+	texts := make([]string, 1_000)
+	for i := range texts {
+		texts[i] = strings.Repeat("a", 1_000)
+	}
+	nested := []any{numbers}
+	for text, test := range map[string]struct {
+		v    any
+		want string
+	}{
+		"v.matches('^(.*a){500}$')":                          {long, "refused: a single call would cost"},
+		"v.matches('^(.*a){50' + '0}$')":                     {long, "refused: a single call would cost"},
+		"v.find('(.*a){500}b') == ''":                        {long, "refused: a single call would cost"},
+		"v.findAll('(.*a){500}b').size() == 0":               {long, "refused: a single call would cost"},
+		"v.findAll('(.*a){500}b', 2).size() == 0":            {long, "refused: a single call would cost"},
+		"v.findAll(v.substring(0, 1), 2).size() == 2":        {long, "true"},
+		"v.matches('(.*a){500}b') || true":                   {long, "refused: a single call would cost"},
+		"v.matches('a+$') && v.find('a+') == v":              {long[:1<<18], "true"},
+		"v.all(x, x.matches('^(.*a){100}$'))":                {texts, "error: operation cancelled: actual cost limit exceeded"},
+		"quantity('1e' + v).isInteger()  ":                   {"999999999", "refused: the quantity \"1e999999999\""},
+		"isQuantity('1e' + v) || true":                       {"999999999", "refused: the quantity \"1e999999999\""},
+		"quantity('1e' + v).isInteger()":                     {"9", "true"},
+		"v.indexOf(v.substring(1) + 'b') < 0":                {long, "refused: a single call would cost"},
+		"v.lastIndexOf('b' + v.substring(1)) < 0":            {long, "refused: a single call would cost"},
+		"v.indexOf('ab') < 0":                                {long, "true"},
+		"v.all(x, x != 2)":                                   {numbers, "refused: its loops have too many iterations"},
+		"v.exists(x, x == 2)":                                {numbers, "refused: its loops have too many iterations"},
+		"v.map(x, x).size() > 0":                             {numbers, "refused: its loops have too many iterations"},
+		"v.filter(x, x == 2).size() == 0":                    {numbers, "refused: its loops have too many iterations"},
+		"v.filter(x, false).size() == 0":                     {numbers, "refused: its loops have too many iterations"},
+		"v.exists_one(x, x == 2)":                            {numbers, "refused: its loops have too many iterations"},
+		"v.all(x, x != 2 )":                                  {numbers[:5_000], "true"},
+		"v.all(x, v.all(y, x == y))":                         {numbers[:250], "true"},
+		"v.filter(x, v.exists(y, x == y)).size() > 0":        {numbers[:250], "true"},
+		"v[0].all(x, v == v || v != v)":                      {nested, "error: operation cancelled: actual cost limit exceeded"},
+		"v[0].all(x, v in [v])":                              {nested, "error: operation cancelled: actual cost limit exceeded"},
+		"v[0].all(x, '%s'.format([v]) == '')":                {nested, "false"},
+		"sets.contains(v, v)":                                {numbers, "refused: a single call would cost"},
+		"sets.intersects(v, [1, 2, 3]) || true":              {numbers[:9_000], "true"},
+		"v.indexOf(1) < 0 && sets.equivalent([1], [1])":      {numbers, "true"},
+		"v.matches(v + '(')":                                 {"a", "error:"},
+		"v.split(',').all(x, x.matches('^(a|b){1,63}$'))":    {"a,b,ab", "true"},
+		"v.split(',').all(x, quantity(x).isInteger() )":      {"1,2,3", "true"},
+		"v.find('b+').find('b').find('b') == 'b'":            {"abba", "true"},
+		"(v > 1 ? v : 2) == 2 && (v == 1 ? true : v > 9)":    {int64(1), "true"},
+		"v.startsWith('a') && matches(v, 'a.*') && v != 'b'": {"abc", "true"},
+	} {
+		start := time.Now()
+		if got := evaluate(t, text, test.v); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %s, want %s", text, got, test.want)
+		}
+		t.Logf("%v %s", time.Since(start), text)
+	}
+}
+
+// A meter adds up the loops of all evaluations, ends with its context, and keeps its refusal.
+func TestMeterAddsUp(t *testing.T) {
+	t.Parallel()
+	p := compile(t, "v.all(x, x != 2)")
+	ctx, cancel := context.WithCancel(t.Context())
+	m := expression.NewMeter(ctx)
+	defer m.Close()
+	evaluations := 0
+	for ; m.Refusal() == nil && evaluations < 1_000; evaluations++ {
+		m.Begin()
+		_, _, _ = p.ContextEval(m.Context(), map[string]any{"v": make([]int64, 3_000), expression.Variable: m})
+	}
+	if evaluations < 3 || evaluations > 100 {
+		t.Errorf("loops of 3,000 items were refused after %d evaluations, want 3 to 100", evaluations)
+	}
+	other := expression.NewMeter(ctx)
+	defer other.Close()
+	cancel()
+	if other.Context().Err() == nil || other.Refusal() != nil {
+		t.Errorf("after its context: %v, refusal %v; want an ended context and no refusal", other.Context().Err(), other.Refusal())
+	}
+}
+
+func TestInstructions(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string][2]int{
+		"": {0, 2}, "(": {0, 0}, "abc": {3, 4}, "a{500}": {500, 1_500}, "(.*a){500}": {1_500, 4_000},
+		"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$": {60, 200}, "((a{10}){10}){9}": {900, 3_000},
+	} {
+		if n := expression.Instructions(pattern); n < want[0] || n > want[1] {
+			t.Errorf("Instructions(%q) = %d, want %d to %d", pattern, n, want[0], want[1])
+		}
+	}
+}
