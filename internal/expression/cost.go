@@ -41,7 +41,7 @@ func trackers() (options []interpreter.CostTrackerOption) {
 	}
 	track(calledPatternCost, overloads.Matches, overloads.Matches, overloads.MatchesString)
 	track(calledPatternCost, "find", findText)
-	track(calledPatternCost, "findAll", findAllText, findSomeText)
+	track(func(args []value) uint64 { return max(calledPatternCost(args), foundCost(args)) }, "findAll", findAllText, findSomeText)
 	track(searchCost, "indexOf", "string_index_of_string", "string_index_of_string_int")
 	track(searchCost, "lastIndexOf", "string_last_index_of_string", "string_last_index_of_string_int")
 	track(comparisonCost, "", overloads.Equals, overloads.NotEquals)
@@ -68,6 +68,19 @@ func calledPatternCost(args []value) uint64 {
 	}
 	charged := traversal(len(text)+1) * uint64(math.Ceil(float64(len(pattern))*common.RegexStringLengthCostFactor))
 	return max(charged, patternCost(instructions(string(pattern)), len(text)))
+}
+
+// foundCost is the cost of the matches of a pattern, each of which takes memory: there may be one at each byte.
+func foundCost(args []value) uint64 {
+	const match = 3
+	text, _ := args[0].(types.String)
+	n := len(text)
+	if len(args) > 2 {
+		if most, ok := args[2].(types.Int); ok && most >= 0 {
+			n = min(n, int(most))
+		}
+	}
+	return uint64(n) * match
 }
 
 // traversal is what Kubernetes charges for reading a text.

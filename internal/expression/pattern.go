@@ -10,9 +10,17 @@ import (
 	"k8s.io/utils/lru"
 )
 
+// maxPattern is the length of a regular expression that is parsed, in bytes. A longer one takes a second.
+const maxPattern = 64 << 10
+
 // Instructions returns the number of instructions of a regular expression when it is compiled, approximately, and 0 for
-// an invalid one. It does not compile it: a repetition such as {500} multiplies the instructions.
+// an invalid one. It does not compile it: a repetition such as {500} multiplies the instructions. A pattern of more than
+// 64 KiB counts as one with the most repetitions.
 func Instructions(pattern string) int {
+	if len(pattern) > maxPattern {
+		const mostRepetitions = 1_000 // of a repetition in a regular expression
+		return len(pattern) * mostRepetitions
+	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return 0
@@ -66,7 +74,11 @@ func constantPattern(function, overload string, match func(*regexp.Regexp) funct
 			n := Instructions(pattern)
 			refuse := func(args []value) *Refusal {
 				text, _ := args[0].(types.String)
-				return tooCostly(patternCost(n, len(text)))
+				cost := patternCost(n, len(text))
+				if function == "findAll" {
+					cost = max(cost, foundCost(args))
+				}
+				return tooCostly(cost)
 			}
 			return &meteredCall{interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
 				limitedBinding(refuse, match(compiled)))}, nil

@@ -28,7 +28,7 @@ var refusals = map[string]func(args []value) *Refusal{
 	"isQuantity":      refuseQuantity,
 	overloads.Matches: refusePattern,
 	"find":            refusePattern,
-	"findAll":         refusePattern,
+	"findAll":         refuseMatches,
 	"indexOf":         refuseCost(searchCost),
 	"lastIndexOf":     refuseCost(searchCost),
 	"sets.contains":   refuseCost(setsCost),
@@ -69,6 +69,14 @@ func refusePattern(args []value) *Refusal {
 		return nil // the function reports it
 	}
 	return tooCostly(patternCost(instructions(string(pattern)), len(text)))
+}
+
+// refuseMatches also refuses a search that may find too much.
+func refuseMatches(args []value) *Refusal {
+	if r := refusePattern(args); r != nil {
+		return r
+	}
+	return tooCostly(foundCost(args))
 }
 
 // refuseCost refuses calls by their cost.

@@ -21,24 +21,6 @@ var exceeds = map[string]map[string]string{
 		"a pod of 99,000 containers": "1.6 s: each container is defaulted and validated",
 		"99,000 owners":              "1.2 s: each owner is validated",
 	},
-	"definitions": {
-		"a pattern with 3,000 repetitions": "1.8 s and 340 MiB: the regular expression is compiled several times",
-	},
-	"custom resources": {
-		"90,000 values of an enum of 9,000":       "3.8 s: the library of schemas compares with each value of an enum",
-		"90,000 right values of an enum of 9,000": "3.9 s: the same",
-		"anyOf of 1,000 for 30,000 items":         "3.6 s: each item is validated against each schema",
-	},
-	"CEL": {
-		"a pattern of many states on 2 MB":     "54 s: the cost of rules counts the length of a pattern, not its states",
-		"20,000 rules, defined":                "2.9 s and 427 MiB: each rule is compiled",
-		"rules in 2,000 properties":            "2.1 s: the same",
-		"a match condition: cubed":             "4.3 s: conditions of webhooks may cost Kubernetes' budget",
-		"a match condition: squared":           "2.7 s: the same",
-		"a match condition: 64 conditions":     "8.2 s: the same, for each condition",
-		"a match condition: 20,000 conditions": "2.2 s: each condition is compiled",
-		"a match condition: vast quantities":   "no end: quantities in conditions of webhooks are not guarded",
-	},
 	"webhooks": {
 		"a patch with 5 million values":   "3.2 s and 310 MiB: answers of webhooks are bounded by 16 MiB only",
 		"a refusal with 5 million causes": "2.6 s and 613 MiB: the same",

@@ -11,8 +11,8 @@ import (
 
 // validator runs the fast validator, and the library's validator if that is inconclusive.
 type validator struct {
-	fast     *fastValidator
-	patterns *patternCost
+	fast  *fastValidator
+	costs *valueCost
 	// library creates the library's validator on first use, because it holds another copy of the schema.
 	library func() (libraryValidator, error)
 }
@@ -38,7 +38,7 @@ func newValidator(props *apiextensions.JSONSchemaProps,
 		v, schema, err := validation.NewSchemaValidator(props)
 		return libraryValidator{v, schema}, err
 	})
-	return &validator{newFastValidator(open), newPatternCost(open), library}, nil
+	return &validator{newFastValidator(open), newValueCost(open), library}, nil
 }
 
 // Validate implements validation.SchemaCreateValidator.
@@ -58,8 +58,8 @@ func (v *validator) ValidateUpdate(value, old any, options ...validation.Validat
 // run calls the library's validator unless the fast one accepts the value, or it has too many errors. An update of such
 // a value is rejected even if its errors are older than the schema (KEP-4008).
 func (v *validator) run(value any, byLibrary func(validation.SchemaValidator) *validate.Result) *validate.Result {
-	if v.patterns.exceeds(value) {
-		return &validate.Result{Errors: []error{errPatternSteps}}
+	if v.costs.exceeds(value) {
+		return &validate.Result{Errors: []error{errValueCost}}
 	}
 	if v.fast.valid(value) {
 		return &validate.Result{}

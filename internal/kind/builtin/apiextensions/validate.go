@@ -10,8 +10,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // nameRule is the library's error for a name that does not consist of the plural and the group.
@@ -20,6 +18,9 @@ const nameRule = `must be spec.names.plural+"."+spec.group`
 // validate validates a definition with the library. It drops errors about the metadata, which the request
 // pipeline validates for every kind.
 func validate(crd, old *definition, sub string) field.ErrorList {
+	if errs := costlySchemas(crd, old); len(errs) > 0 && sub != "status" {
+		return errs // validation compiles the schemas
+	}
 	obj, err := validated(crd)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -92,19 +93,4 @@ func dropMetadataErrors(errs field.ErrorList) field.ErrorList {
 		}
 		return e.Detail != nameRule
 	})
-}
-
-// costlyColumns returns an error for each column whose path costs too much. Kubernetes accepts them, and may then never
-// answer a request for a table. Updates are not checked, so that definitions of older servers can be changed; such a
-// column is empty.
-func costlyColumns(crd *definition) (errs field.ErrorList) {
-	for i, v := range crd.Spec.Versions {
-		for j, c := range v.AdditionalPrinterColumns {
-			if err := kind.CheckPathCost(c.JSONPath); err != nil {
-				errs = append(errs, field.Invalid(field.NewPath("spec", "versions").Index(i).Child("additionalPrinterColumns").
-					Index(j).Child("jsonPath"), c.JSONPath, err.Error()))
-			}
-		}
-	}
-	return errs
 }
