@@ -47,14 +47,17 @@ func (e *TooManyValuesError) Error() string {
 }
 
 // CheckJSON returns a *TooManyValuesError if a text has too many values, fields or levels. It need not be valid JSON.
-func CheckJSON(text []byte) error {
+func CheckJSON(text []byte) error { return CheckJSONs(text, 1) }
+
+// CheckJSONs is like CheckJSON for a text with a number of objects, which may have MaxValues each.
+func CheckJSONs(text []byte, objects int) error {
 	if len(text) > 2*MaxLevels && isDeep(text) { // a level has two brackets
 		return &TooManyValuesError{of: ofLevels}
 	}
 	if len(text) <= 5*MaxFields { // a field and its separator have five bytes, a value and its separator two
 		return nil
 	}
-	if countValues(text) > MaxValues {
+	if countValues(text) > objects*MaxValues {
 		return &TooManyValuesError{}
 	}
 	if mostFields(text) > MaxFields {

@@ -29,7 +29,7 @@ var badAnswers = []struct {
 		"webhook response was absent"},
 	{"another uid", respondReview(`"uid":"other","allowed":true`), `expected response.uid="`},
 	{"no uid", respondReview(`"allowed":true`), `expected response.uid="`},
-	{"a huge answer", respondHuge, "the response is larger than 16777216 bytes"},
+	{"a huge answer", respondHuge, "the response is larger than 8388608 bytes"},
 	{"an error", respondError(http.StatusInternalServerError), "failed to call webhook"},
 	{"not found", respondError(http.StatusNotFound),
 		"failed to call webhook: the server could not find the requested resource"},

@@ -21,17 +21,4 @@ var exceeds = map[string]map[string]string{
 		"a pod of 99,000 containers": "1.6 s: each container is defaulted and validated",
 		"99,000 owners":              "1.2 s: each owner is validated",
 	},
-	"webhooks": {
-		"a patch with 5 million values":   "3.2 s and 310 MiB: answers of webhooks are bounded by 16 MiB only",
-		"a refusal with 5 million causes": "2.6 s and 613 MiB: the same",
-	},
-	"conversions": {
-		"a byte every 100 ms":                "?timeout= of a request does not end the call of a conversion webhook",
-		"silence":                            "the same",
-		"an endless answer":                  "287 MiB: answers of conversion webhooks are bounded by 64 MiB only",
-		"a compressed answer without an end": "315 MiB: the same",
-		"a million objects":                  "3.3 s and 435 MiB: the same",
-		"an object of 60 MB":                 "3.6 s and 365 MiB: the same; the object is served",
-		"an object of 5 million values":      "3.5 s and 476 MiB: the same",
-	},
 }

@@ -26,6 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // timeout is the timeout for connecting and for a response, and the time after which idle or silent
@@ -112,6 +114,18 @@ func Codec(versions []schema.GroupVersion, add ...func(*runtime.Scheme) error) (
 	format := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})
 	return serializer.NewCodecFactory(scheme).CodecForVersions(format, format, schema.GroupVersions(versions),
 		runtime.InternalGroupVersioner), nil
+}
+
+// Into decodes the response of a call, which may have as many values as the given number of objects.
+func Into(result rest.Result, response runtime.Object, objects int) error {
+	body, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	if err := kind.CheckJSONs(body, objects); err != nil {
+		return fmt.Errorf("the response has too many values: %w", err)
+	}
+	return result.Into(response)
 }
 
 // target is the URL of a webhook.
@@ -204,6 +218,13 @@ func (c *Caller) configureTLS(t target) error {
 	return nil
 }
 
+type maxResponseKey struct{}
+
+// WithMaxResponse returns a context whose calls have a lower limit for the size of a response than the configuration.
+func WithMaxResponse(ctx context.Context, bytes int64) context.Context {
+	return context.WithValue(ctx, maxResponseKey{}, bytes)
+}
+
 // limitedTransport limits the size of responses.
 type limitedTransport struct{ *Caller }
 
@@ -214,7 +235,11 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		b.done()
 		return nil, err
 	}
-	answer.Body = &limitedBody{answer.Body, b.config.MaxResponse, b.config.MaxResponse, b.done}
+	most := b.config.MaxResponse
+	if of, ok := r.Context().Value(maxResponseKey{}).(int64); ok {
+		most = min(most, of)
+	}
+	answer.Body = &limitedBody{answer.Body, most, most, b.done}
 	return answer, nil
 }
 

@@ -1,6 +1,7 @@
 package structural
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,9 @@ type definition struct {
 	// preserve is spec.preserveUnknownFields, which disables pruning. Only definitions from v1beta1 have it.
 	preserve bool
 	// converter is nil for the conversion strategy None. conversion is the definition's conversion field.
-	converter  Converter
+	converter Converter
+	// ctx ends the conversions of a definition for one request.
+	ctx        context.Context
 	conversion *apiextensionsv1.CustomResourceConversion
 
 	// stamp identifies what its kinds encode: see stampOf.
@@ -51,7 +54,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 		return nil, err
 	}
 	d := &definition{
-		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter,
+		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter, ctx: context.Background(),
 		conversion: crd.Spec.Conversion.DeepCopy(),
 		ended:      make(chan struct{}), uid: crd.UID, generation: crd.Generation,
 		names:       *crd.Status.AcceptedNames.DeepCopy(),

@@ -21,6 +21,9 @@ func (d *definition) latest() *definition {
 		last = next
 	}
 	if last != d {
+		if d.ctx != last.ctx {
+			last = last.during(d.ctx)
+		}
 		d.successor.Store(last) // shortens the next lookup
 	}
 	return last

@@ -11,6 +11,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+
+	"github.com/bowline-dev/bowline/internal/kind/caller"
 )
 
 // callError is a failed call: the webhook was not reachable, or its response was invalid. The failure policy
@@ -92,7 +94,7 @@ func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 			post.Timeout((left + time.Second - 1).Truncate(time.Second))
 		}
 	}
-	if err := post.Do(ctx).Into(r.response); err != nil {
+	if err := caller.Into(post.Do(ctx), r.response, 1); err != nil {
 		code = http.StatusServiceUnavailable
 		if status, ok := err.(*apierrors.StatusError); ok {
 			code = int(status.ErrStatus.Code)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/patch"
 )
 
@@ -129,7 +130,10 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	if len(response.Patch) == 0 {
 		return false, nil
 	}
-	steps, err := jsonpatch.DecodePatch(response.Patch)
+	var steps jsonpatch.Patch
+	if err = kind.CheckJSON(response.Patch); err == nil {
+		steps, err = jsonpatch.DecodePatch(response.Patch)
+	}
 	if err != nil {
 		err = fmt.Errorf("received undecodable patch in webhook response: %w", err)
 		return false, &callError{h.Name, err, http.StatusServiceUnavailable}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // errorNames holds the three names that Kubernetes' errors use for an object of a response.
@@ -30,6 +32,9 @@ func validateObject(original *unstructured.Unstructured, raw runtime.RawExtensio
 	at errorNames) (*unstructured.Unstructured, error) {
 	converted, ok := raw.Object.(*unstructured.Unstructured)
 	if !ok {
+		if err := kind.CheckJSON(raw.Raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", at.whole, err)
+		}
 		converted = &unstructured.Unstructured{}
 		if err := converted.UnmarshalJSON(raw.Raw); err != nil {
 			return nil, fmt.Errorf("%s: %w", at.whole, err)

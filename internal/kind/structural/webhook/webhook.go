@@ -27,8 +27,9 @@ import (
 const (
 	// callTimeout is the timeout of a call, as in Kubernetes.
 	callTimeout = 30 * time.Second
-	// maxResponse is the maximum size of a response, in bytes: far more than the objects of one review,
-	// each of which came in a request of at most 3 MiB.
+	// maxObject is the maximum size of a response for each object of the review, in bytes. The body of a request has at
+	// most 3 MiB. maxResponse is that of a response for many objects.
+	maxObject   = 4 << 20
 	maxResponse = 64 << 20
 )
 
@@ -67,14 +68,17 @@ func reviews() (runtime.Codec, error) {
 func (c *Converter) Close() { c.caller.Close() }
 
 // Convert implements structural.Converter. Its errors are 500 Statuses with Kubernetes' messages.
-func (c *Converter) Convert(objects []*unstructured.Unstructured,
+func (c *Converter) Convert(ctx context.Context, objects []*unstructured.Unstructured,
 	apiVersion string) ([]*unstructured.Unstructured, error) {
 	r, err := newReview(c.versions, objects, apiVersion)
 	if err != nil {
 		return nil, statusError(err)
 	}
 	kind := objects[0].GroupVersionKind()
-	if err := c.call(r); err != nil {
+	if err := c.call(ctx, r, len(objects)); err != nil {
+		if ctx.Err() != nil {
+			return nil, apierrors.NewTimeoutError(fmt.Sprintf("conversion webhook for %v failed: %v", kind, err), 0)
+		}
 		return nil, statusError(fmt.Errorf("conversion webhook for %v failed: %w", kind, err))
 	}
 	converted, err := r.converted()
@@ -94,15 +98,17 @@ func (c *Converter) Convert(objects []*unstructured.Unstructured,
 	return out, nil
 }
 
-// call sends the review and decodes the response.
-func (c *Converter) call(r *review) error {
+// call sends the review of a number of objects, and decodes the response.
+func (c *Converter) call(ctx context.Context, r *review, objects int) error {
 	client, err := c.caller.Client()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return client.Post().Body(r.request).Do(ctx).Into(r.response)
+	defer context.AfterFunc(c.ctx, cancel)()
+	ctx = caller.WithMaxResponse(ctx, min(maxResponse, int64(objects)*maxObject))
+	return caller.Into(client.Post().Body(r.request).Do(ctx), r.response, objects)
 }
 
 // statusError returns an error that is sent to the client as a 500 with only the message.
