@@ -7,8 +7,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// CountFields returns the number of fields in the message of a Go type, including the fields of nested messages. It
-// stops at limit. An empty message takes two bytes and may become a large struct, so the length of a message does not
+// structCost is what a nested message counts beside its field, because it becomes a struct that is defaulted and validated.
+const structCost = 2
+
+// CountFields returns the number of fields in the message of a Go type, including the fields of nested messages, which
+// themselves count three times. It stops at limit. An empty message takes two bytes and may become a large struct, so the length of a message does not
 // bound the memory of its object. Kubernetes' decoders accept some messages that protowire rejects, such as those with
 // huge field numbers, so CountFields assumes that the rest of a malformed message consists of the shortest fields.
 func CountFields(message []byte, of reflect.Type, limit int) int {
@@ -62,9 +65,10 @@ func (s *shape) count(message []byte, limit int) int {
 		}
 		n++
 		if inner := s.nested[protowire.Number(v.tag>>3)]; inner != nil && v.kind == protowire.BytesType {
-			n += inner.count(v.data, limit-n)
+			n += structCost
+			n += inner.count(v.data, max(0, limit-n))
 		}
 		message = rest
 	}
-	return n
+	return min(n, limit)
 }

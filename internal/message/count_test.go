@@ -23,10 +23,10 @@ func TestCountFields(t *testing.T) {
 		want    int
 	}{
 		"nothing":                        {nil, 0},
-		"nested fields":                  {one, 5},
-		"a text is not a message":        {field(spec, field(containers, field(name, container))), 3},
+		"nested fields":                  {one, 13},
+		"a text is not a message":        {field(spec, field(containers, field(name, container))), 7},
 		"an unknown field is no message": {field(1000, one), 1},
-		"an incomplete field":            {append(bytes.Clone(one), 0xff), 5},
+		"an incomplete field":            {append(bytes.Clone(one), 0xff), 13},
 		"after a huge field number": {slices.Concat([]byte("\x88\x80\x80\x80\x80\x01\x00"), bytes.Repeat(one, 100)),
 			(7 + 100*len(one)) / 2},
 		"many": {field(spec, bytes.Repeat(field(containers, nil), 10_000)), 1_000},

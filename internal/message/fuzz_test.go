@@ -71,7 +71,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzCountFields checks that a count exceeds neither its limit nor the length of the message, and that a message that
+// FuzzCountFields checks that a count exceeds neither its limit nor one and a half of the length of the message, and that a message that
 // Unmarshal accepts has as many fields at least as what Unmarshal makes of it has items.
 func FuzzCountFields(f *testing.F) {
 	seedMessages(f)
@@ -79,7 +79,7 @@ func FuzzCountFields(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		of := typeAt(which)
 		n := message.CountFields(data, of, 1<<20)
-		if n > len(data) {
+		if 2*n > 3*len(data) { // a nested message takes two bytes and counts three times
 			t.Errorf("%s %q: got %d fields in %d bytes", of, data, n, len(data))
 		}
 		if limited := message.CountFields(data, of, 5); limited != min(n, 5) {

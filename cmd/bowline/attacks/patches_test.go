@@ -155,7 +155,16 @@ func strategicPatches() []row {
 		{name: "an order of 20,000 variables of one name", setup: d,
 			send: ofDeployment(ofContainer(`"$setElementOrder/env":[` + repeated(`{"name":"a"}`, 20_000) + `]`)), text: comparisons},
 		{name: "20,000 variables in their order", setup: d, send: ofDeployment(ofContainer(env(20_000) + "," + order(20_000)))},
-		{name: "3,000 variables", setup: d, send: ofDeployment(ofContainer(env(3_000))), codes: []int{200}},
+		{name: "1,500 variables", setup: d, send: ofDeployment(ofContainer(env(1_500))), codes: []int{200}},
+		{name: "3,000 variables", setup: d, send: ofDeployment(ofContainer(env(3_000))), text: comparisons},
+		{name: "1,100 variables on as many", setup: stored(1_100),
+			send: ofDeployment(ofContainer(env(1_100) + "," + order(1_100))), codes: []int{200, 413}},
+		{name: "1,500 containers with a variable", setup: d, send: ofDeployment(`{"spec":{"template":{"spec":{"containers":[` +
+			numbered(`{"name":"c%d","image":"i","env":[{"name":"a","value":"b"}]}`, 1_500) + `]}}}}`), codes: []int{200, 413}},
+		{name: "1,000 owners on as many", setup: post(configMaps, `{"metadata":{"name":"a","finalizers":["x/y"],"ownerReferences":[`+
+			numbered(`{"apiVersion":"v1","kind":"Node","name":"n","uid":"u%d"}`, 1_000)+`]}}`),
+			send:  of(`{"metadata":{"ownerReferences":[` + numbered(`{"apiVersion":"v1","kind":"Node","name":"m","uid":"v%d"}`, 1_000) + `]}}`),
+			codes: []int{200, 413}},
 		{name: "2,200 variables in their order", setup: d, send: ofDeployment(ofContainer(env(2_200) + "," + order(2_200))),
 			codes: []int{200, 413}},
 		{name: "2,200 variables on as many", setup: stored(2_200),
@@ -163,7 +172,8 @@ func strategicPatches() []row {
 		{name: "3,000 variables on as many", setup: stored(3_000), send: ofDeployment(ofContainer(env(3_000))), codes: []int{200, 413}},
 		{name: "300 variables on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(env(300))), codes: []int{200, 413}},
 		{name: "an order of 300 on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(order(300))), codes: []int{200, 413}},
-		{name: "one variable on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(env(1))), codes: []int{200}},
+		{name: "one variable on 5,000", setup: stored(5_000), send: ofDeployment(ofContainer(env(1))), text: comparisons},
+		{name: "one variable on 3,000", setup: stored(3_000), send: ofDeployment(ofContainer(env(1))), codes: []int{200}},
 		{name: "deletions of 3,000 of 3,000 variables", setup: stored(3_000),
 			send: ofDeployment(ofContainer(`"env":[` + numbered(`{"name":"E%d","$patch":"delete"}`, 3_000) + `]`)), codes: []int{200, 413}},
 		{name: "3,000 containers with a variable", setup: d, send: ofDeployment(`{"spec":{"template":{"spec":{"containers":[` +

@@ -74,7 +74,8 @@ func protobuf() []row {
 		{name: "an overlong length", send: of(envelope("v1", "ConfigMap", append([]byte{0x0a, 0x83, 0x80, 0x00}, message(nameField, []byte("a"))...))),
 			codes: []int{201}},
 		{name: "a million owners", send: of(many(ownersField, mega)), text: tooMany},
-		{name: "99,000 owners", send: of(many(ownersField, 99_000)), text: "more errors are not listed"},
+		{name: "99,000 owners", send: of(many(ownersField, 99_000)), text: tooMany},
+		{name: "33,000 owners", send: of(many(ownersField, 33_000)), text: "more errors are not listed"},
 		{name: "a million managedFields", send: of(many(managedField, 900_000)), text: tooMany},
 		{name: "99,000 managedFields", send: of(many(managedField, 99_000)), codes: []int{201, 400, 413, 422}},
 		{name: "a million finalizers", send: of(many(finalizersField, mega)), text: tooMany},
@@ -108,7 +109,9 @@ func protobuf() []row {
 				message(4, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 7))...)))...)))},
 		{name: "a pod of 99,000 containers", send: postAs(pods, protobufType, envelope("v1", "Pod", append(
 			message(metadataField, message(nameField, []byte("a"))), message(2, bytes.Repeat(message(2, nil), 99_000))...)))},
-		{name: "a pod of 40,000 volumes", send: postAs(pods, protobufType, envelope("v1", "Pod", append(
-			message(metadataField, message(nameField, []byte("a"))), message(2, bytes.Repeat(message(1, nil), 40_000))...)))},
+		{name: "a pod of 33,000 containers", send: postAs(pods, protobufType, envelope("v1", "Pod", append(
+			message(metadataField, message(nameField, []byte("a"))), message(2, bytes.Repeat(message(2, nil), 33_000))...)))},
+		{name: "a pod of 33,000 volumes", send: postAs(pods, protobufType, envelope("v1", "Pod", append(
+			message(metadataField, message(nameField, []byte("a"))), message(2, bytes.Repeat(message(1, nil), 33_000))...)))},
 	}
 }

@@ -73,8 +73,8 @@ func New(k kind.Kind) *Owners { return &Owners{form: kindForm{k}} }
 // valid managedFields in obj replace those of live: a list that is empty, or has one empty entry, removes all
 // owners. Update does not modify live.
 //
-// If the objects cannot be compared, the managedFields of live are retained: ownership never makes a write
-// fail.
+// If the objects cannot be compared, or their lists are too long to be compared in a second, the managedFields of live
+// are retained: ownership never makes a write fail.
 func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager string) {
 	if live == nil && sub == "" && o.create(apiVersion, obj, manager) {
 		return
@@ -92,6 +92,9 @@ func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager s
 func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager string) error {
 	e, err := o.endpoint(apiVersion, sub)
 	if err != nil {
+		return err
+	}
+	if err := o.checkLists(e.gvk, live, obj); err != nil {
 		return err
 	}
 	if was, is, structs := o.asStructs(e, live, obj); structs {
@@ -139,8 +142,8 @@ func (o *Owners) inVersion(e *endpoint, obj runtime.Object) (runtime.Object, err
 // itself; if it changes only managedFields, a copy of live. Apply takes ownership of document and does not
 // modify live.
 //
-// Errors of the client are metav1 Statuses: a document of another kind (400), and conflicts with other
-// managers (409, with one cause each). Other errors report that the document does not fit the schema.
+// Errors of the client are metav1 Statuses: a document of another kind (400), conflicts with other managers (409, with
+// one cause each), and lists that are too long (413). Other errors report that the document does not fit the schema.
 func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, text []byte,
 	manager string, force bool) (runtime.Object, error) {
 	e, err := o.endpoint(apiVersion, sub)
@@ -150,6 +153,9 @@ func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstr
 	r, stored := repeatOf(apiVersion, sub, live, text, manager, force)
 	if stored && o.repeats.has(r) {
 		return live, nil
+	}
+	if err := o.checkLists(e.gvk, live, document); err != nil {
+		return nil, err
 	}
 	after, plain := o.applyPlain(e, sub, live, document, manager)
 	if plain {
