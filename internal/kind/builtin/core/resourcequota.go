@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -63,9 +64,15 @@ func quotaCells(status corev1.ResourceQuotaStatus) (request, limit string) {
 }
 
 // resourceQuotaWarnings warns about a new quota whose requests exceed its limits.
+// notEnforced is the warning about a quota: its use is reported, but no plugin rejects what exceeds it.
+const notEnforced = "spec.hard: quotas are not enforced by this server, which reports their use only"
+
 func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
+	if old == nil || !equality.Semantic.DeepEqual(q.Spec, old.Spec) {
+		warnings = append(warnings, notEnforced)
+	}
 	if old != nil {
-		return nil
+		return warnings
 	}
 	// quotas accept these without the prefix too
 	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
