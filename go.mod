@@ -7,7 +7,7 @@ require (
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
 	github.com/go-logr/logr v1.4.4 // the loggers of client-go informers, in adapters/clientgo
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
-	github.com/google/cel-go v0.29.2 // the functions of rules that parse quantities are guarded
+	github.com/google/cel-go v0.29.2 // the functions and loops of CEL are limited
 	github.com/google/gnostic-models v0.7.1 // OpenAPI documents as protobuf
 	github.com/google/go-cmp v0.7.0 // differences, in tests
 	github.com/google/uuid v1.6.0 // uids of objects
@@ -35,7 +35,7 @@ require (
 	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
-	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them
+	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them; a cache of patterns
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked
 	sigs.k8s.io/randfill v1.0.0 // tests: random objects of every kind
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // who set which field of an object: managedFields, server-side apply

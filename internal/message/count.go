@@ -7,13 +7,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// structCost is what a nested message counts beside its field, because it becomes a struct that is defaulted and validated.
+// structCost is what a nested message counts beside its field, because it becomes a struct that is defaulted and
+// validated.
 const structCost = 2
 
 // CountFields returns the number of fields in the message of a Go type, including the fields of nested messages, which
-// themselves count three times. It stops at limit. An empty message takes two bytes and may become a large struct, so the length of a message does not
-// bound the memory of its object. Kubernetes' decoders accept some messages that protowire rejects, such as those with
-// huge field numbers, so CountFields assumes that the rest of a malformed message consists of the shortest fields.
+// themselves count three times. It stops at limit. An empty message takes two bytes and may become a large struct, so
+// the length of a message does not bound the memory of its object. Kubernetes' decoders accept some messages that
+// protowire rejects, such as those with huge field numbers, so CountFields assumes that the rest of a malformed message
+// consists of the shortest fields.
 func CountFields(message []byte, of reflect.Type, limit int) int {
 	return shapeOf(of).count(message, limit)
 }

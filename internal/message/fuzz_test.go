@@ -71,8 +71,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzCountFields checks that a count exceeds neither its limit nor one and a half of the length of the message, and that a message that
-// Unmarshal accepts has as many fields at least as what Unmarshal makes of it has items.
+// FuzzCountFields checks that a count exceeds neither its limit nor one and a half of the length of the message, and
+// that a message that Unmarshal accepts has as many fields at least as what Unmarshal makes of it has items.
 func FuzzCountFields(f *testing.F) {
 	seedMessages(f)
 	f.Add(uint8(0), slices.Concat([]byte("\x88\x80\x80\x80\x80\x01\x00"), bytes.Repeat(field(2, field(2, nil)), 3)))

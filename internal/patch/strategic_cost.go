@@ -8,8 +8,8 @@ import (
 )
 
 // maxComparisons is the number of list items that a strategic merge patch may compare with each other. The library
-// searches the list of the object, and what the patch has added to it, for each item of the patch. A comparison takes up to
-// 350 ns.
+// searches the list of the object, and what the patch has added to it, for each item of the patch. A comparison takes
+// up to 350 ns.
 const maxComparisons = 2_500_000
 
 // sorting is the part of a comparison that sorting takes for each pair of the items of a list: the library sorts a list

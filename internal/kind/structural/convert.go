@@ -14,7 +14,8 @@ import (
 type Converter interface {
 	// Convert returns a new object in apiVersion for each object, which may have any version, or one error
 	// for all. It returns when ctx ends. It must not modify the objects, and must be safe for concurrent use.
-	Convert(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
+	Convert(ctx context.Context, objects []*unstructured.Unstructured,
+		apiVersion string) ([]*unstructured.Unstructured, error)
 
 	// Close releases idle resources. It is called when the definition is no longer served; readers of an
 	// older state may still call Convert later.
@@ -29,12 +30,12 @@ func (k *Kind) During(ctx context.Context) kind.Kind {
 	if k.converter == nil {
 		return k
 	}
-	return k.definition.during(ctx).kind(k.version.apiVersion)
+	return during(ctx, k.definition).kind(k.version.apiVersion)
 }
 
-// during returns the definition for one request.
-func (d *definition) during(ctx context.Context) *definition {
-	of := d.copy()
+// during returns a definition for one request.
+func during(ctx context.Context, d *definition) *definition {
+	of := share(d)
 	of.ctx, of.converter, of.ended, of.end = ctx, d.converter, d.ended, d.end
 	return of
 }

@@ -14,12 +14,12 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 
-	"github.com/bowline-dev/bowline/internal/expression"
+	"github.com/bowline-dev/bowline/internal/kind/expression"
 )
 
-// ruleTree holds the compiled rules of a schema, in the structure of the schema. It establishes that all rules hold,
-// and that evaluating them is bounded. If a rule fails, or the schema uses features that the tree does not understand,
-// the library evaluates all rules again and words the errors.
+// ruleTree holds the compiled rules of a schema, in the structure of the schema. It evaluates all rules with limits,
+// and finds out whether all of them hold. If a rule fails, or the schema uses features that the tree does not
+// understand, the library evaluates all rules again and words the errors.
 type ruleTree struct {
 	unsupported bool
 	schema      *celSchema
@@ -179,7 +179,8 @@ func (e *evaluation) runHere(t *ruleTree, value, old any) *field.Error {
 	if len(t.rules) == 0 {
 		return nil
 	}
-	variables := map[string]any{cel.ScopedVarName: common.UnstructuredToVal(value, t.schema), expression.Variable: e.meter}
+	self := common.UnstructuredToVal(value, t.schema)
+	variables := map[string]any{cel.ScopedVarName: self, expression.Variable: e.meter}
 	for _, rule := range t.rules {
 		if rule.usesOld {
 			if old == nil && !rule.optional {
@@ -206,7 +207,8 @@ const (
 	overBudget = "validation failed due to running out of cost budget, no further validation rules will be run%.0v"
 )
 
-// evaluate runs a program. It returns the format of an error, with the rule as its argument, if no further rules may run.
+// evaluate runs a program. It returns the format of an error, with the rule as its argument, if no further rules may
+// run.
 func (e *evaluation) evaluate(p celgo.Program, variables map[string]any) (holds bool, errorFormat string) {
 	e.meter.Begin()
 	result, details, err := p.ContextEval(e.meter.Context(), variables)

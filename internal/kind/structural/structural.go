@@ -84,14 +84,14 @@ func (k *Kind) Share(cache *object.Cache) *Kind {
 	if k.converter != nil {
 		return nil
 	}
-	d := k.copy()
+	d := share(k.definition)
 	d.cache, d.ended = cache, make(chan struct{})
 	d.end = sync.OnceFunc(d.close)
 	return d.kinds[0]
 }
 
-// copy returns a definition with the same compiled schemas, without a converter and without an end.
-func (d *definition) copy() *definition {
+// share returns a definition with the compiled schemas of another, without a converter and without an end.
+func share(d *definition) *definition {
 	of := &definition{
 		cache: d.cache, preserve: d.preserve, conversion: d.conversion, stamp: d.stamp, ctx: d.ctx,
 		uid: d.uid, generation: d.generation, terminating: d.terminating, names: d.names,

@@ -22,7 +22,7 @@ func (d *definition) latest() *definition {
 	}
 	if last != d {
 		if d.ctx != last.ctx {
-			last = last.during(d.ctx)
+			last = during(d.ctx, last)
 		}
 		d.successor.Store(last) // shortens the next lookup
 	}

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/bowline-dev/bowline/internal/expression"
+	"github.com/bowline-dev/bowline/internal/kind/expression"
 )
 
 const (
@@ -14,8 +14,8 @@ const (
 	cheapPattern = 16
 	cheapChoice  = 32
 	// maxSteps is the number of steps of 10 to 15 ns that checking the values of an object may take. Matching a pattern
-	// takes at most one for each byte of a text and instruction of the pattern: a repetition such as {500} multiplies the
-	// instructions. A match cannot be interrupted.
+	// takes at most one for each byte of a text and instruction of the pattern: a repetition such as {500} multiplies
+	// the instructions. A match cannot be interrupted.
 	maxSteps = 50_000_000
 	// alternativeSteps are the steps to check a value against a small schema, such as one in anyOf.
 	alternativeSteps = 12

@@ -11,9 +11,9 @@ import (
 	merge "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// maxListItems is the maximum number of items of a list whose items have owners: a set, or a list with keys. The library
-// inserts one item after the other into a sorted list, which takes time proportional to the square of their number, and
-// a second for two lists of this length. Several lists may have as many items as take the same time.
+// maxListItems is the maximum number of items of a list whose items have owners: a set, or a list with keys. The
+// library inserts one item after the other into a sorted list, which takes time proportional to the square of their
+// number, and a second for two lists of this length. Several lists may have as many items as take the same time.
 const maxListItems = 4_000
 
 // longList is the length of lists that are looked at: shorter ones of an object, which has at most 100,000 values, are

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/bowline-dev/bowline/internal/expression"
+	"github.com/bowline-dev/bowline/internal/kind/expression"
 )
 
 // compiler compiles match conditions as Kubernetes does. It is created on first use, which takes

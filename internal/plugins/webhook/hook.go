@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/caller"
 )
 
-// maxResponse is the maximum size of a response, in bytes. The body of a request has at most 3 MiB, and a patch that sets
-// all of it takes a third more, because it is encoded in base64.
+// maxResponse is the maximum size of a response, in bytes. The body of a request has at most 3 MiB, and a patch that
+// sets all of it takes a third more, because it is encoded in base64.
 const maxResponse = 8 << 20
 
 // defaultTimeout applies to webhooks that set no timeout.

@@ -13,7 +13,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/bowline-dev/bowline/internal/expression"
+	"github.com/bowline-dev/bowline/internal/kind/expression"
 )
 
 // maxConditions is the maximum number of match conditions of a webhook.

@@ -6,8 +6,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/bowline-dev/bowline/internal/expression"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/expression"
 )
 
 // Limits of the schemas of all versions of a definition. Kubernetes has none, except for the size of a definition.

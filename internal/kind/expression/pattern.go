@@ -13,8 +13,8 @@ import (
 // maxPattern is the length of a regular expression that is parsed, in bytes. A longer one takes a second.
 const maxPattern = 64 << 10
 
-// Instructions returns the number of instructions of a regular expression when it is compiled, approximately, and 0 for
-// an invalid one. It does not compile it: a repetition such as {500} multiplies the instructions. A pattern of more than
+// Instructions returns the approximate number of instructions of a compiled regular expression, and 0 for an invalid
+// one. It does not compile it: a repetition such as {500} multiplies the instructions. A pattern of more than
 // 64 KiB counts as one with the most repetitions.
 func Instructions(pattern string) int {
 	if len(pattern) > maxPattern {
@@ -59,9 +59,10 @@ func instructions(pattern string) int {
 	return n
 }
 
-// constantPattern returns an optimization of one overload of a function: a constant regular expression is compiled once.
-// It stands in for the ones of the library, which have no limit.
-func constantPattern(function, overload string, match func(*regexp.Regexp) functions.FunctionOp) *interpreter.RegexOptimization {
+// constantPattern returns an optimization of one overload of a function: a constant regular expression is compiled
+// once. It stands in for the ones of the library, which have no limit.
+func constantPattern(function, overload string,
+	match func(*regexp.Regexp) functions.FunctionOp) *interpreter.RegexOptimization {
 	return &interpreter.RegexOptimization{
 		Function:   function,
 		OverloadID: overload,

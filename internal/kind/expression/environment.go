@@ -4,13 +4,14 @@
 //   - how many states a regular expression has: (.*a){500} on a text of 2 MB takes a minute;
 //   - how many digits a quantity has: quantity('1e999999999') takes hours, and cannot be interrupted;
 //   - that a comparison visits all parts of its values, and that a text is searched for a long text at each position;
-//   - that calculating the cost itself takes time in proportion to the square of the items of a list, because cel-go
+//   - that calculating the cost itself takes time in proportion to the square of a list's length, because cel-go
 //     keeps the values of all iterations of a loop and searches them in each iteration. A rule such as
 //     self.all(x, x != 2) takes 46 s for 99,000 items.
 //
 // A program that was compiled in [Environment] refuses a single call that would cost more than an expression may, and
 // adds the real costs of the first three to its cost. A [Meter], passed in the variable [Variable], limits loops and
-// reports refused calls. [Metered] does so for a program that others evaluate.
+// reports refused calls. Kubernetes' library of match conditions evaluates programs with variables of its own:
+// [Metered] adds the meter to them.
 package expression
 
 import (
@@ -86,8 +87,8 @@ func implementation(b *functions.Overload) functions.FunctionOp {
 	return b.Function
 }
 
-// decorate replaces the calls of limited functions, and meters calls and conditionals, of which at least one is evaluated
-// in each iteration of a loop.
+// decorate replaces the calls of limited functions, and meters calls and conditionals, of which at least one is
+// evaluated in each iteration of a loop.
 func (c limitedCalls) decorate(i interpreter.Interpretable) (interpreter.Interpretable, error) {
 	switch i := i.(type) {
 	case interpreter.InterpretableCall:

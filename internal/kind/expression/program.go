@@ -14,8 +14,8 @@ type meterKey struct{}
 func WithMeter(m *Meter) context.Context { return context.WithValue(m.ctx, meterKey{}, m) }
 
 // Metered returns a program that takes its meter from the context, see [WithMeter], for a caller that evaluates it with
-// variables of its own, such as Kubernetes' library of match conditions. All evaluations of meters that share their work
-// may cost as much as the rules of an object.
+// variables of its own, such as Kubernetes' library of match conditions. All evaluations of meters that share their
+// work may cost as much as the rules of an object.
 func Metered(p cel.Program) cel.Program { return metered{p} }
 
 type metered struct{ cel.Program }

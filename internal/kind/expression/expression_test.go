@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/bowline-dev/bowline/internal/expression"
+	"github.com/bowline-dev/bowline/internal/kind/expression"
 )
 
 // compile compiles an expression about the variable v.
@@ -19,7 +19,8 @@ func compile(t *testing.T, text string) cel.Program {
 	set, err := expression.Environment().Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
 		EnvOptions:        []cel.EnvOption{cel.Variable("v", cel.DynType)},
-		ProgramOptions:    []cel.ProgramOption{cel.InterruptCheckFrequency(100), environment.StrictCostOpt.ProgramOptions[0]},
+		ProgramOptions: append([]cel.ProgramOption{cel.InterruptCheckFrequency(100)},
+			environment.StrictCostOpt.ProgramOptions...),
 	})
 	if err != nil {
 		t.Fatal(err)

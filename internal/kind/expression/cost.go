@@ -136,7 +136,8 @@ func setsCost(args []value) uint64 {
 	return max(1, uint64(size(args[0], maxSize))*uint64(size(args[1], maxSize))/comparisons)
 }
 
-// size returns the number of values in a value, at all levels, and one for every 40 bytes of a text. It stops at a limit.
+// size returns the number of values in a value, at all levels, and one for every 40 bytes of a text. It stops at a
+// limit.
 func size(v value, limit int) int {
 	const stretch = 40
 	switch v := v.(type) {
