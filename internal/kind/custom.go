@@ -1,8 +1,6 @@
 package kind
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -41,11 +39,9 @@ type Custom interface {
 	// PreservesUnknownFields reports whether objects retain fields that the schema does not define.
 	PreservesUnknownFields() bool
 
-	// CallsWebhook reports whether a conversion calls a webhook. The call may take long.
+	// CallsWebhook reports whether a conversion calls a webhook. The call may take long, and does not end with the
+	// context of a request.
 	CallsWebhook() bool
-	// During returns the kind for one request: its conversions end with the context. It returns the kind itself if they
-	// call no webhook.
-	During(ctx context.Context) Kind
 
 	// ReceiveMerged applies defaults to the result of a server-side apply, without decoding it from JSON: validation
 	// then sees nulls that decoding would remove from non-nullable fields. It takes ownership of obj.
@@ -63,14 +59,6 @@ type Custom interface {
 func CodecOf(k Kind) object.Codec {
 	if c, ok := k.(Custom); ok {
 		return c.Codec()
-	}
-	return k
-}
-
-// During returns a kind for one request, whose conversions end with the context.
-func During(ctx context.Context, k Kind) Kind {
-	if c, ok := k.(Custom); ok {
-		return c.During(ctx)
 	}
 	return k
 }

@@ -7,13 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxComparisons is the number of list items that a strategic merge patch may compare with each other. The library
-// searches the list of the object, and what the patch has added to it, for each item of the patch. A comparison takes
-// up to 350 ns.
+// maxComparisons is the number of pairs of list items that a strategic merge patch may compare with each other. The
+// library searches the list of the object, and what the patch has added to it, for each item of the patch. A comparison
+// takes up to 350 ns.
 const maxComparisons = 2_500_000
 
-// sorting is the part of a comparison that sorting takes for each pair of the items of a list: the library sorts a list
-// that a patch mentions, and searches the list for each item that it compares.
+// sorting is the number of pairs of the items of a list that are sorted in the time of one comparison. The library
+// sorts each stored list that a patch mentions, and searches the list for each item.
 const sorting = 5
 
 // checkComparisons returns the 413 of a patch that takes more than maxComparisons comparisons, by an estimate that is
@@ -34,7 +34,8 @@ func checkComparisons(current, change map[string]any) error {
 		return nil
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-		"the strategic merge patch compares %d pairs of list items: limit is %d; use a JSON patch or an apply",
+		"merging the lists of the strategic merge patch takes up to %d comparisons of list items: limit is %d; use a JSON patch or "+
+			"an apply",
 		comparisons, maxComparisons))
 }
 

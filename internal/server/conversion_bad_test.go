@@ -184,12 +184,11 @@ func TestHangingConversionDelaysOnlyItsRequests(t *testing.T) {
 		w.try(ctx, http.MethodGet, lampsV2+"/a", http.NoBody)
 	}()
 	<-hangs
-	w.get(t, lampsV2+"/a?timeout=1s").want(t, http.StatusGatewayTimeout)
 	w.get(t, lampsV1+"/a").want(t, http.StatusOK)
 	w.create(t, lampsV1, lamp("v1", "b", `{"color":"red"}`))
 	w.send(t, http.MethodDelete, lampsV1+"/a", "").want(t, http.StatusOK)
 	cancel()
-	<-answered // neither the client nor the server waits for the call
+	<-answered // the client does not wait for the call, which has its own timeout of 30 seconds, as in Kubernetes
 	release()
 	began := time.Now()
 	if err := w.Close(); err != nil || time.Since(began) > 10*time.Second {

@@ -65,6 +65,21 @@ func celRules() []row {
 	used("quantity of 2 MB of digits", "isQuantity(self.s)", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
 	used("a text that grows", "(self.s+self.s+self.s+self.s).size() > 0", long)
 	used("a text of 2 MB replaced", "self.s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').size() > 0", long)
+	used("each character of 2 MB replaced by all", "self.s.replace('a', self.s).size() > 0", long)
+	used("a text of 300 KB, found to its end from each character", "self.s.findAll('.*b|a').size() >= 0",
+		`"s":"`+strings.Repeat("a", 300_000)+`"`)
+	used("a text formatted 900 times", "'"+strings.Repeat("%s", 900)+"'.format(["+repeated("self.s", 900)+"]).size() > 0", long)
+	used("a list of 700 times the list, compared", "["+repeated("self.l", 700)+"] == ["+repeated("self.l", 700)+"]", numbers)
+	refused("a list added to itself 5,000 times", "["+repeated("self.l + self.l", 5_000)+"].size() > 0", "too long to compile")
+	used("a list added to itself 600 times", "["+repeated("self.l+self.l", 600)+"].size() > 0", numbers)
+	used("900 operands for each of 5,000 items", "self.l.all(x, x >= 0"+strings.Repeat(" && true", 900)+")", `"l":[`+repeated("1", 5_000)+`]`)
+	rows = append(rows, row{name: "base64 of 2 MB decoded 1,300 times", setup: define(`{"type":"object","properties":{"b":{"type":"string",` +
+		`"format":"byte"}},"x-kubernetes-validations":[{"rule":` + quoted("["+repeated("self.b", 1_300)+"].size() > 0") + `}]}`),
+		send: of(`"b":"` + strings.Repeat("aaaa", mega/2) + `"`), codes: []int{201, 422}},
+		row{name: "a rule with a pattern of 3,300 repetitions", send: rule("'a'.matches('" + strings.Repeat("x{1000}", 3_300) + "')"),
+			text: "instructions in all"},
+		row{name: "35 patterns of 20,000 classes", send: define(`{"type":"object","properties":{` + numbered(`"p%d":{"type":"string","pattern":"[`+
+			strings.Repeat(`\\pL`, 5_000)+`]"}`, 35) + `}}`), text: "instructions in all"})
 	used("a text of 2 MB split", "self.s.split('a').size() > 0", long)
 	used("a text of 2 MB split into characters", "self.s.split('').size() > 0", long)
 	used("a text of 2 MB in another case", "self.s.upperAscii() != self.s.lowerAscii()", long)
@@ -142,6 +157,8 @@ func celOthers() []row {
 		condition("patterns of the object", `{"name":"c","expression":"object.data.all(a, a.matches('(.*k){90}'+a))"}`, 201),
 		condition("64 conditions", numbered(`{"name":"c%d","expression":"object.data.all(a, a != 'b')"}`, 64), 201),
 		condition("vast quantities", `{"name":"c","expression":"object.data.all(a, quantity('1e9999999' + string(object.data.size())).compareTo(quantity('1')) > 0)"}`, 201, 500),
+		condition("a range of 900,000, distinct", `{"name":"c","expression":"lists.range(900000).distinct().size() > 0"}`, 201),
+		condition("a text joined with itself", `{"name":"c","expression":"object.data.map(a, object.data.map(b, b).join(a)).size() > 0"}`, 201),
 		hook("65 conditions", numbered(`{"name":"c%d","expression":"true"}`, 65)),
 		hook("20,000 conditions", numbered(`{"name":"c%d","expression":"true"}`, 20_000)),
 		hook("one that does not compile", `{"name":"c","expression":"x"}`),

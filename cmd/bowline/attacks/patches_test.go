@@ -137,7 +137,7 @@ func strategicPatches() []row {
 	d := post(deployments, deployment)
 	env := func(n int) string { return `"env":[` + numbered(`{"name":"E%d","value":"x"}`, n) + `]` }
 	order := func(n int) string { return `"$setElementOrder/env":[` + numbered(`{"name":"E%d"}`, n) + `]` }
-	const comparisons = "pairs of list items"
+	const comparisons = "comparisons of list items"
 	stored := func(n int) []request { // a deployment whose container has n variables
 		return append(d[:1:1], patch(deployments+"/d", jsonPatchType,
 			`[{"op":"add","path":"/spec/template/spec/containers/0/env","value":[`+numbered(`{"name":"E%d","value":"x"}`, n)+`]}]`)...)

@@ -120,10 +120,10 @@ func Codec(versions []schema.GroupVersion, add ...func(*runtime.Scheme) error) (
 func Into(result rest.Result, response runtime.Object, objects int) error {
 	body, err := result.Raw()
 	if err != nil {
-		return err
+		return result.Error() // with the text of a Status in the body
 	}
 	if err := kind.CheckJSONs(body, objects); err != nil {
-		return fmt.Errorf("the response has too many values: %w", err)
+		return fmt.Errorf("the response is too large: %w", err)
 	}
 	return result.Into(response)
 }

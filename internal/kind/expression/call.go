@@ -3,12 +3,21 @@ package expression
 import (
 	"errors"
 
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
 )
 
+// keptByCall is the number of values that cel-go keeps, until the end of a loop, for each call of the functions that
+// are called in each iteration: the condition of all and exists, whose iterations also keep their result, and the
+// additions of map.
+var keptByCall = map[string]int{operators.NotStrictlyFalse: 2, operators.Add: 1, "cel.@mapInsert": 1, "@mapInsert": 1}
+
 // meteredCall is a call that may be in a loop.
-type meteredCall struct{ interpreter.InterpretableCall }
+type meteredCall struct {
+	interpreter.InterpretableCall
+	keeps int
+}
 
 // Exec implements interpreter.InterpretableV2.
 func (c *meteredCall) Exec(frame *interpreter.ExecutionFrame) value {
@@ -16,8 +25,10 @@ func (c *meteredCall) Exec(frame *interpreter.ExecutionFrame) value {
 	if m == nil {
 		return c.InterpretableCall.Exec(frame)
 	}
-	if r := m.enter(frame, 1); r != nil {
-		return types.WrapErr(r)
+	if c.keeps > 0 {
+		if r := m.iterate(frame, c.keeps); r != nil {
+			return types.WrapErr(r)
+		}
 	}
 	result := c.InterpretableCall.Exec(frame)
 	if err, ok := result.(*types.Err); ok {
@@ -34,24 +45,37 @@ func (c *meteredCall) Eval(variables interpreter.Activation) value {
 	return c.Exec(interpreter.AsFrame(variables))
 }
 
-// meteredConditional is a ? b : c, which may be in a loop.
-type meteredConditional struct {
+// meteredAttribute is a variable with its fields, or a ? b : c. The latter keeps two values in a loop: its own, and
+// that of the condition of the loop.
+type meteredAttribute struct {
 	interpreter.InterpretableAttribute
+	keeps int
 }
 
 // Exec implements interpreter.InterpretableV2.
-func (c *meteredConditional) Exec(frame *interpreter.ExecutionFrame) value {
-	if m := meterOf(frame); m != nil {
-		if r := m.enter(frame, 2); r != nil { // with one for the condition of the loop
-			return types.WrapErr(r)
-		}
+func (a *meteredAttribute) Exec(frame *interpreter.ExecutionFrame) value {
+	m := meterOf(frame)
+	if m == nil {
+		return a.InterpretableAttribute.Exec(frame)
 	}
-	return c.InterpretableAttribute.Exec(frame)
+	r := m.search(frame)
+	if r == nil && a.keeps > 0 {
+		r = m.iterate(frame, a.keeps)
+	}
+	if r != nil {
+		return types.WrapErr(r)
+	}
+	result := a.InterpretableAttribute.Exec(frame)
+	if decoded, ok := result.(types.Bytes); ok { // a field of the format byte is decoded each time
+		const perByte = 4
+		m.add(len(decoded) * perByte)
+	}
+	return result
 }
 
 // Eval implements interpreter.Interpretable.
-func (c *meteredConditional) Eval(variables interpreter.Activation) value {
-	return c.Exec(interpreter.AsFrame(variables))
+func (a *meteredAttribute) Eval(variables interpreter.Activation) value {
+	return a.Exec(interpreter.AsFrame(variables))
 }
 
 // meterOf returns the meter of an evaluation, or nil.

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"math"
+	"strings"
 
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/overloads"
@@ -20,15 +21,15 @@ const (
 
 // A unit of Kubernetes' cost is about 100 ns: an object may cost ten million, "roughly a second".
 const (
-	patternSteps = 6 // steps of a regular expression for each unit, at 10 to 15 ns
-	comparisons  = 4 // comparisons of characters or items for each unit, at 5 to 20 ns
-	maxSize      = 1 << 20
+	patternSteps = 6         // steps of a regular expression for each unit, at 10 to 15 ns
+	comparisons  = 4         // comparisons of characters or items for each unit, at 5 to 20 ns
+	maxSize      = 2_000_004 // at which the values of an argument are no longer counted
 )
 
-// trackers add the costs of calls after them. They cost at least what Kubernetes charges.
+// trackers returns the options with which cel-go charges a call, after it: our cost, or Kubernetes' if that is higher.
 func trackers() (options []interpreter.CostTrackerOption) {
-	track := func(cost func(args []value) uint64, function string, overloads ...string) {
-		for _, overload := range overloads {
+	track := func(cost func(args []value) uint64, function string, ids ...string) {
+		for _, overload := range ids {
 			tracker := func(args []value, result value) *uint64 {
 				total := cost(args)
 				if known := kubernetes.CallCost(function, overload, args, result); known != nil {
@@ -47,6 +48,7 @@ func trackers() (options []interpreter.CostTrackerOption) {
 	track(comparisonCost, "", overloads.Equals, overloads.NotEquals)
 	track(membershipCost, "", overloads.InList)
 	track(visitCost, "format", overloads.ExtFormatString)
+	track(copyCost, "", overloads.AddList)
 	track(setsCost, "sets.contains", "list_sets_contains_list")
 	track(setsCost, "sets.equivalent", "list_sets_equivalent_list")
 	track(setsCost, "sets.intersects", "list_sets_intersects_list")
@@ -70,17 +72,23 @@ func calledPatternCost(args []value) uint64 {
 	return max(charged, patternCost(instructions(string(pattern)), len(text)))
 }
 
-// foundCost is the cost of the matches of a pattern, each of which takes memory: there may be one at each byte.
+// foundCost is the cost of all matches of a pattern, of which there may be one at each byte. Each takes memory; and if
+// the pattern repeats something without a limit, each may read the text to its end.
 func foundCost(args []value) uint64 {
 	const match = 3
 	text, _ := args[0].(types.String)
+	pattern, _ := args[1].(types.String)
 	n := len(text)
 	if len(args) > 2 {
 		if most, ok := args[2].(types.Int); ok && most >= 0 {
 			n = min(n, int(most))
 		}
 	}
-	return uint64(n) * match
+	cost := uint64(n) * match
+	if strings.ContainsAny(string(pattern), "*+{") {
+		cost += patternCost(instructions(string(pattern)), len(text)) * uint64(n+1)
+	}
+	return cost
 }
 
 // traversal is what Kubernetes charges for reading a text.
@@ -136,6 +144,93 @@ func setsCost(args []value) uint64 {
 	return max(1, uint64(size(args[0], maxSize))*uint64(size(args[1], maxSize))/comparisons)
 }
 
+// distinctCost is the cost of comparing each item of a list with each other one.
+func distinctCost(args []value) uint64 {
+	n := uint64(size(args[0], maxSize))
+	return max(1, n*n/comparisons)
+}
+
+// copyCost is the cost of adding lists, which takes up to 10 µs for each of their items. Additions to the result of a
+// map copy only what they add.
+func copyCost(args []value) uint64 {
+	const item = 50
+	cost := uint64(1)
+	for _, arg := range args {
+		if _, grows := arg.(traits.MutableLister); grows {
+			continue
+		}
+		if list, ok := arg.(traits.Lister); ok {
+			n, _ := list.Size().(types.Int)
+			cost += uint64(n) * item
+		}
+	}
+	return cost
+}
+
+// replacedBytes is the length of the result of text.replace(old, new[, n]).
+func replacedBytes(args []value) int {
+	if len(args) < 3 {
+		return 0
+	}
+	text, _ := args[0].(types.String)
+	old, _ := args[1].(types.String)
+	new, _ := args[2].(types.String)
+	n := strings.Count(string(text), string(old))
+	if len(args) > 3 {
+		if most, ok := args[3].(types.Int); ok && most >= 0 {
+			n = min(n, int(most))
+		}
+	}
+	return len(text) + n*len(new)
+}
+
+// joinedBytes is the length of the result of list.join([separator]).
+func joinedBytes(args []value) int {
+	n := textBytes(args[0], 2*maxText)
+	if len(args) > 1 {
+		separator, _ := args[1].(types.String)
+		if list, ok := args[0].(traits.Sizer); ok {
+			items, _ := list.Size().(types.Int)
+			n += int(items) * len(separator)
+		}
+	}
+	return n
+}
+
+// formattedBytes is at least the length of the texts in the result of format.format(list).
+func formattedBytes(args []value) int {
+	n := 0
+	for _, arg := range args {
+		n += textBytes(arg, 2*maxText-n)
+	}
+	return n
+}
+
+// textBytes returns the length of all texts in a value, and a few bytes for each other value. It stops at a limit.
+func textBytes(v value, limit int) int {
+	const other = 8
+	switch v := v.(type) {
+	case types.String:
+		return len(v)
+	case types.Bytes:
+		return len(v)
+	case traits.Mapper:
+		n := 0
+		for it := v.Iterator(); n < limit && it.HasNext() == types.True; {
+			key := it.Next()
+			n += textBytes(key, limit-n) + textBytes(v.Get(key), limit-n)
+		}
+		return n
+	case traits.Lister:
+		n := 0
+		for it := v.Iterator(); n < limit && it.HasNext() == types.True; {
+			n += textBytes(it.Next(), limit-n)
+		}
+		return n
+	}
+	return other
+}
+
 // size returns the number of values in a value, at all levels, and one for every 40 bytes of a text. It stops at a
 // limit.
 func size(v value, limit int) int {
@@ -143,6 +238,12 @@ func size(v value, limit int) int {
 	switch v := v.(type) {
 	case types.String:
 		return 1 + len(v)/stretch
+	case types.Bytes:
+		return 1 + len(v)/stretch
+	case *types.Optional:
+		if v.HasValue() {
+			return 1 + size(v.GetValue(), limit)
+		}
 	case traits.Mapper:
 		n := 1
 		for it := v.Iterator(); n < limit && it.HasNext() == types.True; {

@@ -8,10 +8,10 @@
 //     keeps the values of all iterations of a loop and searches them in each iteration. A rule such as
 //     self.all(x, x != 2) takes 46 s for 99,000 items.
 //
-// A program that was compiled in [Environment] refuses a single call that would cost more than an expression may, and
-// adds the real costs of the first three to its cost. A [Meter], passed in the variable [Variable], limits loops and
-// reports refused calls. Kubernetes' library of match conditions evaluates programs with variables of its own:
-// [Metered] adds the meter to them.
+// A program that was compiled in [Environment] refuses a call that alone would cost more than an expression may, or
+// whose quantity has too many digits, and charges the real costs of patterns, searches and comparisons. The caller
+// passes a [Meter] in the variable [Variable], which limits loops and keeps the first refusal. Kubernetes' library
+// makes the variables of match conditions itself: [Metered] adds the meter to them.
 package expression
 
 import (
@@ -20,7 +20,10 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -55,6 +58,8 @@ var limited = sync.OnceValue(func() *environment.EnvSet {
 	return extended
 })
 
+type value = ref.Val
+
 // limitedCalls are the implementations of the functions that refuse a costly call, by overload or function.
 type limitedCalls map[string]functions.FunctionOp
 
@@ -73,6 +78,13 @@ func limitedFunctions(env *cel.Env) (limitedCalls, error) {
 			calls[b.Operator] = limitedBinding(refusals[name], implementation(b))
 		}
 	}
+	// cel-go evaluates these operators without a binding.
+	calls[operators.Equals] = limitedBinding(refuseCost(visitCost), func(args ...value) value {
+		return types.Equal(args[0], args[1])
+	})
+	calls[operators.NotEquals] = limitedBinding(refuseCost(visitCost), func(args ...value) value {
+		return types.Bool(types.Equal(args[0], args[1]) != types.True)
+	})
 	return calls, nil
 }
 
@@ -87,8 +99,7 @@ func implementation(b *functions.Overload) functions.FunctionOp {
 	return b.Function
 }
 
-// decorate replaces the calls of limited functions, and meters calls and conditionals, of which at least one is
-// evaluated in each iteration of a loop.
+// decorate replaces the calls of limited functions, and meters calls and attributes.
 func (c limitedCalls) decorate(i interpreter.Interpretable) (interpreter.Interpretable, error) {
 	switch i := i.(type) {
 	case interpreter.InterpretableCall:
@@ -97,16 +108,28 @@ func (c limitedCalls) decorate(i interpreter.Interpretable) (interpreter.Interpr
 			limited = c[i.Function()] // one for all overloads, also of arguments whose type is not known
 		}
 		if limited != nil {
-			return &meteredCall{interpreter.NewCall(i.ID(), i.Function(), i.OverloadID(), i.Args(), limited)}, nil
+			i = interpreter.NewCall(i.ID(), i.Function(), i.OverloadID(), i.Args(), limited)
 		}
-		return &meteredCall{i}, nil
+		keeps := keptByCall[i.Function()]
+		if i.Function() == operators.Add && i.OverloadID() != "" && i.OverloadID() != overloads.AddList {
+			keeps = 0 // numbers and texts
+		}
+		return &meteredCall{i, keeps}, nil
 	case interpreter.InterpretableAttribute:
-		if fmt.Sprintf("%T", i.Attr()) == conditionalAttribute {
-			return &meteredConditional{i}, nil
+		if fmt.Sprintf("%T", i) != plainAttribute {
+			return i, nil // such as has(a.b), which cel-go tells by its type
 		}
+		attribute := &meteredAttribute{InterpretableAttribute: i}
+		if fmt.Sprintf("%T", i.Attr()) == conditionalAttribute {
+			attribute.keeps = 2
+		}
+		return attribute, nil
 	}
 	return i, nil
 }
 
-// conditionalAttribute is cel-go's type of a ? b : c, which is not exported.
-const conditionalAttribute = "*interpreter.conditionalAttribute"
+// Types of cel-go that are not exported: a variable with its fields, and a ? b : c.
+const (
+	plainAttribute       = "*interpreter.evalAttr"
+	conditionalAttribute = "*interpreter.conditionalAttribute"
+)

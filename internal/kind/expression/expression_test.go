@@ -42,7 +42,7 @@ func evaluate(t *testing.T, text string, v any) string {
 	t.Helper()
 	m := expression.NewMeter(t.Context())
 	defer m.Close()
-	m.Begin()
+	m.Begin(expression.Terms(text))
 	result, _, err := compile(t, text).ContextEval(m.Context(), map[string]any{"v": v, expression.Variable: m})
 	switch r := m.Refusal(); {
 	case r != nil:
@@ -70,48 +70,60 @@ func TestLimits(t *testing.T) {
 		v    any
 		want string
 	}{
-		"v.matches('^(.*a){500}$')":                          {long, "refused: a single call would cost"},
-		"v.matches('^(.*a){50' + '0}$')":                     {long, "refused: a single call would cost"},
-		"v.find('(.*a){500}b') == ''":                        {long, "refused: a single call would cost"},
-		"v.findAll('(.*a){500}b').size() == 0":               {long, "refused: a single call would cost"},
-		"v.findAll('(.*a){500}b', 2).size() == 0":            {long, "refused: a single call would cost"},
-		"v.findAll(v.substring(0, 1), 2).size() == 2":        {long, "true"},
-		"v.matches('(.*a){500}b') || true":                   {long, "refused: a single call would cost"},
-		"v.matches('a+$') && v.find('a+') == v":              {long[:1<<18], "true"},
-		"v.all(x, x.matches('^(.*a){100}$'))":                {texts, "error: operation cancelled: actual cost limit exceeded"},
-		"quantity('1e' + v).isInteger()  ":                   {"999999999", "refused: the quantity \"1e999999999\""},
-		"isQuantity('1e' + v) || true":                       {"999999999", "refused: the quantity \"1e999999999\""},
-		"quantity('1e' + v).isInteger()":                     {"9", "true"},
-		"v.indexOf(v.substring(1) + 'b') < 0":                {long, "refused: a single call would cost"},
-		"v.lastIndexOf('b' + v.substring(1)) < 0":            {long, "refused: a single call would cost"},
-		"v.indexOf('ab') < 0":                                {long, "true"},
-		"v.all(x, x != 2)":                                   {numbers, "refused: its loops have too many iterations"},
-		"v.exists(x, x == 2)":                                {numbers, "refused: its loops have too many iterations"},
-		"v.map(x, x).size() > 0":                             {numbers, "refused: its loops have too many iterations"},
-		"v.filter(x, x == 2).size() == 0":                    {numbers, "refused: its loops have too many iterations"},
-		"v.filter(x, false).size() == 0":                     {numbers, "refused: its loops have too many iterations"},
-		"v.exists_one(x, x == 2)":                            {numbers, "refused: its loops have too many iterations"},
-		"v.all(x, x != 2 )":                                  {numbers[:5_000], "true"},
-		"v.all(x, v.all(y, x == y))":                         {numbers[:250], "true"},
-		"v.filter(x, v.exists(y, x == y)).size() > 0":        {numbers[:250], "true"},
-		"v[0].all(x, v == v || v != v)":                      {nested, "error: operation cancelled: actual cost limit exceeded"},
-		"v[0].all(x, v in [v])":                              {nested, "error: operation cancelled: actual cost limit exceeded"},
-		"v[0].all(x, '%s'.format([v]) == '')":                {nested, "false"},
-		"sets.contains(v, v)":                                {numbers, "refused: a single call would cost"},
-		"sets.intersects(v, [1, 2, 3]) || true":              {numbers[:9_000], "true"},
-		"v.indexOf(1) < 0 && sets.equivalent([1], [1])":      {numbers, "true"},
-		"v.matches(v + '(')":                                 {"a", "error:"},
-		"v.split(',').all(x, x.matches('^(a|b){1,63}$'))":    {"a,b,ab", "true"},
-		"v.split(',').all(x, quantity(x).isInteger() )":      {"1,2,3", "true"},
-		"v.find('b+').find('b').find('b') == 'b'":            {"abba", "true"},
-		"(v > 1 ? v : 2) == 2 && (v == 1 ? true : v > 9)":    {int64(1), "true"},
-		"v.startsWith('a') && matches(v, 'a.*') && v != 'b'": {"abc", "true"},
+		"v.matches('^(.*a){500}$')":                                                    {long, "refused: a single call would cost"},
+		"v.matches('^(.*a){50' + '0}$')":                                               {long, "refused: a single call would cost"},
+		"v.find('(.*a){500}b') == ''":                                                  {long, "refused: a single call would cost"},
+		"v.findAll('(.*a){500}b').size() == 0":                                         {long, "refused: a single call would cost"},
+		"v.findAll('(.*a){500}b', 2).size() == 0":                                      {long, "refused: a single call would cost"},
+		"v.findAll(v.substring(0, 1), 2).size() == 2":                                  {long, "true"},
+		"v.matches('(.*a){500}b') || true":                                             {long, "refused: a single call would cost"},
+		"v.matches('a+$') && v.find('a+') == v":                                        {long[:1<<18], "true"},
+		"v.all(x, x.matches('^(.*a){100}$'))":                                          {texts, "error: operation cancelled: actual cost limit exceeded"},
+		"quantity('1e' + v).isInteger()  ":                                             {"999999999", "refused: the quantity \"1e999999999\""},
+		"isQuantity('1e' + v) || true":                                                 {"999999999", "refused: the quantity \"1e999999999\""},
+		"quantity('1e' + v).isInteger()":                                               {"9", "true"},
+		"v.indexOf(v.substring(1) + 'b') < 0":                                          {long, "refused: a single call would cost"},
+		"v.lastIndexOf('b' + v.substring(1)) < 0":                                      {long, "refused: a single call would cost"},
+		"v.indexOf('ab') < 0":                                                          {long, "true"},
+		"v.all(x, x != 2)":                                                             {numbers, "refused: the loops of all expressions"},
+		"v.exists(x, x == 2)":                                                          {numbers, "refused: the loops of all expressions"},
+		"v.map(x, x).size() > 0":                                                       {numbers, "refused: the loops of all expressions"},
+		"v.filter(x, x == 2).size() == 0":                                              {numbers, "refused: the loops of all expressions"},
+		"v.filter(x, false).size() == 0":                                               {numbers, "refused: the loops of all expressions"},
+		"v.exists_one(x, x == 2)":                                                      {numbers, "refused: the loops of all expressions"},
+		"v.all(x, x != 2 )":                                                            {numbers[:5_000], "true"},
+		"v.all(x, v.all(y, x == y))":                                                   {numbers[:250], "true"},
+		"v.filter(x, v.exists(y, x == y)).size() > 0":                                  {numbers[:250], "true"},
+		"v[0].all(x, v == v || v != v)":                                                {nested, "error: operation cancelled: actual cost limit exceeded"},
+		"v[0].all(x, v in [v])":                                                        {nested, "error: operation cancelled: actual cost limit exceeded"},
+		"v[0].all(x, '%s'.format([v]) == '')":                                          {nested, "false"},
+		"sets.contains(v, v)":                                                          {numbers, "refused: a single call would cost"},
+		"sets.intersects(v, [1, 2, 3]) || true":                                        {numbers[:9_000], "true"},
+		"v.indexOf(1) < 0 && sets.equivalent([1], [1])":                                {numbers, "true"},
+		"v.matches(v + '(')":                                                           {"a", "error:"},
+		"v.replace('a', v).size() > 0":                                                 {long, "refused: a call would make a text of"},
+		"v.split('').join(v).size() > 0":                                               {long, "refused: a call would make a text of"},
+		"'%s%s'.format([v, v]).size() > 0":                                             {strings.Repeat("a", 9<<20), "refused: a call would make a text of"},
+		"v.replace('b', 'cc').size() > 0":                                              {long, "true"},
+		"v.findAll('.*b|a').size() >= 0":                                               {long[:300_000], "refused: a single call would cost"},
+		"v.findAll('[a-z]+').size() > 0":                                               {"a b c", "true"},
+		"[v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v] == [v]":    {numbers, "refused: a single call would cost"},
+		"lists.range(900000).distinct().size() > 0":                                    {"", "refused: a single call would cost"},
+		"''.matches(v)":                                                                {strings.Repeat("x{1000}", 3_300), "refused: a single call would cost"},
+		"v.all(x, v.all(y, x + y > 0)) || v.all(x, v.all(y, x + y < 9))":               {numbers[:200], "true"},
+		"v.all(x, x >= 0 && x >= 0 && x >= 0 && x >= 0 && x >= 0 && x >= 0 && x >= 0)": {numbers[:2_000], "true"},
+		"v.all(x, x >= 0" + strings.Repeat(" && true", 2_000) + ")":                    {numbers[:5_000], "refused: the loops of all expressions"},
+		"v.split(',').all(x, x.matches('^(a|b){1,63}$'))":                              {"a,b,ab", "true"},
+		"v.split(',').all(x, quantity(x).isInteger() )":                                {"1,2,3", "true"},
+		"v.find('b+').find('b').find('b') == 'b'":                                      {"abba", "true"},
+		"(v > 1 ? v : 2) == 2 && (v == 1 ? true : v > 9)":                              {int64(1), "true"},
+		"v.startsWith('a') && matches(v, 'a.*') && v != 'b'":                           {"abc", "true"},
 	} {
 		start := time.Now()
 		if got := evaluate(t, text, test.v); !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s: %s, want %s", text, got, test.want)
+			t.Errorf("%.80s: %s, want %s", text, got, test.want)
 		}
-		t.Logf("%v %s", time.Since(start), text)
+		t.Logf("%v %.80s", time.Since(start), text)
 	}
 }
 
@@ -124,7 +136,7 @@ func TestMeterAddsUp(t *testing.T) {
 	defer m.Close()
 	evaluations := 0
 	for ; m.Refusal() == nil && evaluations < 1_000; evaluations++ {
-		m.Begin()
+		m.Begin(1)
 		_, _, _ = p.ContextEval(m.Context(), map[string]any{"v": make([]int64, 3_000), expression.Variable: m})
 	}
 	if evaluations < 3 || evaluations > 100 {

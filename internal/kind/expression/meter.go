@@ -3,6 +3,7 @@ package expression
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/cel-go/interpreter"
 )
@@ -10,26 +11,27 @@ import (
 // Variable is the variable with the [Meter] of an evaluation. Expressions cannot contain its name.
 const Variable = "@meter"
 
-// maxSearched is the number of values that cel-go may search to calculate the cost of loops, at 2 to 3 ns: a loop with
-// two calls for each item, such as all(x, x != 2), has at most about 8,000 items.
-const maxSearched = 120_000_000
+// maxSearched is the number of values that cel-go may search to calculate the cost of loops, at about a nanosecond: a
+// loop such as all(x, x != 2) has at most about 9,000 items.
+const maxSearched = 300_000_000
 
 // Meter limits the loops of a number of evaluations, such as those of the rules of an object, and keeps the first
-// refusal. It is for one goroutine. Evaluations get it as the variable [Variable], and use its context.
+// refusal. It is for one goroutine. The caller passes it as the variable [Variable], evaluates with Context, and calls
+// Begin before each evaluation.
 type Meter struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	// loops are the loops that are being evaluated, the innermost last.
 	loops []loop
-	// kept is the number of values of these loops that cel-go keeps.
-	kept int
-	work *work
+	// kept is the number of values of these loops that cel-go keeps, and terms that of the expression.
+	kept, terms int
+	work        *work
 }
 
 // work is what was done. Meters may share it.
 type work struct {
-	searched int    // values that cel-go kept
-	cost     uint64 // of programs, by Kubernetes' rules
+	searched int    // values, by cel-go
+	cost     uint64 // of programs
 }
 
 type workKey struct{}
@@ -68,23 +70,39 @@ func (m *Meter) Refusal() *Refusal {
 	return r
 }
 
-// Begin is called before each evaluation.
-func (m *Meter) Begin() { m.loops, m.kept = m.loops[:0], 0 }
+// Begin is called before each evaluation of an expression with a number of terms, see [Terms].
+func (m *Meter) Begin(terms int) { m.loops, m.kept, m.terms = m.loops[:0], 0, terms }
 
-// refuse ends the evaluation, at the latest after 100 iterations.
+// Terms returns the number of operands of && and || in an expression, approximately. In each iteration of a loop,
+// cel-go searches all values that it has kept for each of them.
+func Terms(expression string) int {
+	return 1 + strings.Count(expression, "&&") + strings.Count(expression, "||")
+}
+
+// refuse ends the evaluation when cel-go next looks at its context: after 100 iterations of a loop at most.
 func (m *Meter) refuse(r *Refusal) { m.cancel(r) }
 
-// enter counts the evaluation of a node, of which cel-go keeps some values. It returns a refusal if loops have taken
-// too much.
-func (m *Meter) enter(frame *interpreter.ExecutionFrame, values int) *Refusal {
-	l := m.loop(frame)
-	l.kept += values
-	m.kept += values
-	m.work.searched += m.kept * values
+// search counts the evaluation of a variable, for which cel-go searches the values that it has kept.
+func (m *Meter) search(frame *interpreter.ExecutionFrame) *Refusal {
+	m.loop(frame)
+	return m.add(m.kept)
+}
+
+// iterate counts an iteration of a loop, of which cel-go keeps some values.
+func (m *Meter) iterate(frame *interpreter.ExecutionFrame, keeps int) *Refusal {
+	m.loop(frame).kept += keeps
+	m.kept += keeps
+	return m.add(m.kept * m.terms)
+}
+
+// add adds values that were searched, or what takes as long. It returns a refusal if they are too many.
+func (m *Meter) add(values int) *Refusal {
+	const node = 20 // the evaluation itself
+	m.work.searched += values + node
 	if m.work.searched <= maxSearched {
 		return nil
 	}
-	r := &Refusal{"its loops have too many iterations"}
+	r := &Refusal{"the loops of all expressions for this object have too many iterations"}
 	m.refuse(r)
 	return r
 }

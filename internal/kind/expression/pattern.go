@@ -3,6 +3,7 @@ package expression
 import (
 	"regexp"
 	"regexp/syntax"
+	"strings"
 
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/types"
@@ -10,16 +11,21 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxPattern is the length of a regular expression that is parsed, in bytes. A longer one takes a second.
-const maxPattern = 64 << 10
+// maxPattern is the length of a regular expression that is parsed, in bytes. Parsing a megabyte takes a second.
+const maxPattern = 16 << 10
 
 // Instructions returns the approximate number of instructions of a compiled regular expression, and 0 for an invalid
 // one. It does not compile it: a repetition such as {500} multiplies the instructions. A pattern of more than
-// 64 KiB counts as one with the most repetitions.
+// 16 KiB counts 1,000 for each byte.
 func Instructions(pattern string) int {
 	if len(pattern) > maxPattern {
 		const mostRepetitions = 1_000 // of a repetition in a regular expression
 		return len(pattern) * mostRepetitions
+	}
+	const classRanges = 600 // of a class of Unicode such as \pL
+	classes := strings.Count(pattern, `\p`) + strings.Count(pattern, `\P`)
+	if classes > 100 {
+		return len(pattern) * classRanges // parsing it sorts all ranges
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -32,7 +38,7 @@ func count(re *syntax.Regexp) int {
 	if re.Op == syntax.OpLiteral {
 		return len(re.Rune)
 	}
-	n := 1
+	n := 1 + len(re.Rune)/64 // the ranges of a class are searched by halves
 	for _, sub := range re.Sub {
 		n += count(sub)
 	}
@@ -60,7 +66,7 @@ func instructions(pattern string) int {
 }
 
 // constantPattern returns an optimization of one overload of a function: a constant regular expression is compiled
-// once. It stands in for the ones of the library, which have no limit.
+// once. It replaces cel-go's own optimization, which has no limit.
 func constantPattern(function, overload string,
 	match func(*regexp.Regexp) functions.FunctionOp) *interpreter.RegexOptimization {
 	return &interpreter.RegexOptimization{
@@ -82,7 +88,7 @@ func constantPattern(function, overload string,
 				return tooCostly(cost)
 			}
 			return &meteredCall{interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
-				limitedBinding(refuse, match(compiled)))}, nil
+				limitedBinding(refuse, match(compiled))), 0}, nil
 		},
 	}
 }

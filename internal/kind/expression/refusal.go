@@ -5,16 +5,14 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
 )
-
-type value = ref.Val
 
 // Refusal is the error of a call that was not made because of its arguments, or of a loop that was ended.
 type Refusal struct{ reason string }
@@ -34,6 +32,12 @@ var refusals = map[string]func(args []value) *Refusal{
 	"sets.contains":   refuseCost(setsCost),
 	"sets.equivalent": refuseCost(setsCost),
 	"sets.intersects": refuseCost(setsCost),
+	"distinct":        refuseCost(distinctCost),
+	operators.In:      refuseCost(visitCost),
+	operators.Add:     refuseCost(copyCost),
+	"replace":         refuseText(replacedBytes),
+	"join":            refuseText(joinedBytes),
+	"format":          refuseText(formattedBytes),
 }
 
 // limitedBinding calls a function unless its arguments are refused.
@@ -77,6 +81,19 @@ func refuseMatches(args []value) *Refusal {
 		return r
 	}
 	return tooCostly(foundCost(args))
+}
+
+// maxText is the length of a text that an expression may make, in bytes.
+const maxText = 16 << 20
+
+// refuseText refuses calls that make a text of more than maxText bytes.
+func refuseText(length func(args []value) int) func(args []value) *Refusal {
+	return func(args []value) *Refusal {
+		if n := length(args); n > maxText {
+			return &Refusal{fmt.Sprintf("a call would make a text of %d bytes or more: at most %d are allowed", n, maxText)}
+		}
+		return nil
+	}
 }
 
 // refuseCost refuses calls by their cost.

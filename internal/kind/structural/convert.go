@@ -1,21 +1,17 @@
 package structural
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // Converter converts objects of a definition between its versions, for the conversion strategy Webhook.
 type Converter interface {
 	// Convert returns a new object in apiVersion for each object, which may have any version, or one error
-	// for all. It returns when ctx ends. It must not modify the objects, and must be safe for concurrent use.
-	Convert(ctx context.Context, objects []*unstructured.Unstructured,
-		apiVersion string) ([]*unstructured.Unstructured, error)
+	// for all. It must not modify the objects, and must be safe for concurrent use.
+	Convert(objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
 
 	// Close releases idle resources. It is called when the definition is no longer served; readers of an
 	// older state may still call Convert later.
@@ -24,21 +20,6 @@ type Converter interface {
 
 // CallsWebhook implements kind.Custom.
 func (d *definition) CallsWebhook() bool { return d.converter != nil }
-
-// During implements kind.Custom.
-func (k *Kind) During(ctx context.Context) kind.Kind {
-	if k.converter == nil {
-		return k
-	}
-	return during(ctx, k.definition).kind(k.version.apiVersion)
-}
-
-// during returns a definition for one request.
-func during(ctx context.Context, d *definition) *definition {
-	of := share(d)
-	of.ctx, of.converter, of.ended, of.end = ctx, d.converter, d.ended, d.end
-	return of
-}
 
 // Convert implements kind.Kind. As in Kubernetes, it drops fields that the other version's schema does not
 // define, and applies no defaults: those of the storage version are applied when a stored object is decoded.
@@ -104,7 +85,7 @@ func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVer
 func (d *definition) converted(objects []*unstructured.Unstructured,
 	apiVersion string) ([]*unstructured.Unstructured, error) {
 	if d.converter != nil {
-		return d.converter.Convert(d.ctx, objects, apiVersion)
+		return d.converter.Convert(objects, apiVersion)
 	}
 	out := make([]*unstructured.Unstructured, len(objects))
 	for i, u := range objects {

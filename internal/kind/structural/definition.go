@@ -1,7 +1,6 @@
 package structural
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,9 +25,7 @@ type definition struct {
 	// preserve is spec.preserveUnknownFields, which disables pruning. Only definitions from v1beta1 have it.
 	preserve bool
 	// converter is nil for the conversion strategy None. conversion is the definition's conversion field.
-	converter Converter
-	// ctx ends the conversions of a definition for one request.
-	ctx        context.Context
+	converter  Converter
 	conversion *apiextensionsv1.CustomResourceConversion
 
 	// stamp identifies what its kinds encode: see stampOf.
@@ -54,7 +51,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 		return nil, err
 	}
 	d := &definition{
-		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter, ctx: context.Background(),
+		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter,
 		conversion: crd.Spec.Conversion.DeepCopy(),
 		ended:      make(chan struct{}), uid: crd.UID, generation: crd.Generation,
 		names:       *crd.Status.AcceptedNames.DeepCopy(),

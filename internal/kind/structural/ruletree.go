@@ -18,9 +18,11 @@ import (
 )
 
 // ruleTree holds the compiled rules of a schema, in the structure of the schema. It evaluates all rules with limits,
-// and finds out whether all of them hold. If a rule fails, or the schema uses features that the tree does not
-// understand, the library evaluates all rules again and words the errors.
+// and finds out whether all of them hold. If a rule fails, or the tree is
+// unsupported, the library evaluates all rules again and words the errors.
 type ruleTree struct {
+	// unsupported is set for optionalOldSelf, rules in allOf, and rules that do not compile. The tree evaluates what it
+	// can, because of the limits, but the library decides whether the rules hold.
 	unsupported bool
 	schema      *celSchema
 	rules       []treeRule
@@ -35,6 +37,7 @@ type ruleTree struct {
 // treeRule is a rule. message is nil for one without a message expression.
 type treeRule struct {
 	text             string // for errors
+	terms            int    // see expression.Terms
 	program, message celgo.Program
 	// usesOld reports whether it uses oldSelf, and optional whether that is an optional value.
 	usesOld, optional bool
@@ -126,10 +129,13 @@ func (t *ruleTree) compile(validations, s *schema.Structural, root bool) {
 		if rule.Program == nil {
 			continue
 		}
-		t.rules = append(t.rules, treeRule{from.Rule, rule.Program, rule.MessageExpression, rule.UsesOldSelf, optional})
-		if message := strings.TrimSpace(from.Message); message != "" {
-			t.rules[len(t.rules)-1].text = message
+		text := strings.TrimSpace(from.Message)
+		if text == "" {
+			text = from.Rule
 		}
+		terms := expression.Terms(from.Rule + from.MessageExpression)
+		t.rules = append(t.rules,
+			treeRule{text, terms, rule.Program, rule.MessageExpression, rule.UsesOldSelf, optional})
 	}
 }
 
@@ -188,9 +194,9 @@ func (e *evaluation) runHere(t *ruleTree, value, old any) *field.Error {
 			}
 			variables[cel.OldScopedVarName] = t.oldSelf(old, rule.optional)
 		}
-		holds, err := e.evaluate(rule.program, variables)
+		holds, err := e.evaluate(rule.program, rule.terms, variables)
 		if err == "" && !holds && rule.message != nil {
-			_, err = e.evaluate(rule.message, variables)
+			_, err = e.evaluate(rule.message, rule.terms, variables)
 		}
 		if err != "" {
 			return field.Invalid(nil, t.schema.Type(), fmt.Sprintf(err, rule.text))
@@ -209,8 +215,8 @@ const (
 
 // evaluate runs a program. It returns the format of an error, with the rule as its argument, if no further rules may
 // run.
-func (e *evaluation) evaluate(p celgo.Program, variables map[string]any) (holds bool, errorFormat string) {
-	e.meter.Begin()
+func (e *evaluation) evaluate(p celgo.Program, terms int, variables map[string]any) (holds bool, errorFormat string) {
+	e.meter.Begin(terms)
 	result, details, err := p.ContextEval(e.meter.Context(), variables)
 	if r := e.meter.Refusal(); r != nil {
 		return false, strings.ReplaceAll(r.Error(), "%", "%%") + ": no further validation rules will be run after rule: %v"

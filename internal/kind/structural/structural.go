@@ -84,24 +84,17 @@ func (k *Kind) Share(cache *object.Cache) *Kind {
 	if k.converter != nil {
 		return nil
 	}
-	d := share(k.definition)
-	d.cache, d.ended = cache, make(chan struct{})
+	d := &definition{
+		cache: cache, preserve: k.preserve, conversion: k.conversion, stamp: k.stamp, ended: make(chan struct{}),
+		uid: k.uid, generation: k.generation, terminating: k.terminating, names: k.names,
+	}
 	d.end = sync.OnceFunc(d.close)
+	for _, other := range k.kinds {
+		own := *other
+		own.definition = d
+		d.kinds = append(d.kinds, &own)
+	}
 	return d.kinds[0]
-}
-
-// share returns a definition with the compiled schemas of another, without a converter and without an end.
-func share(d *definition) *definition {
-	of := &definition{
-		cache: d.cache, preserve: d.preserve, conversion: d.conversion, stamp: d.stamp, ctx: d.ctx,
-		uid: d.uid, generation: d.generation, terminating: d.terminating, names: d.names,
-	}
-	for _, k := range d.kinds {
-		own := *k
-		own.definition = of
-		of.kinds = append(of.kinds, &own)
-	}
-	return of
 }
 
 // Info implements kind.Kind.

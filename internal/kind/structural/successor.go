@@ -21,9 +21,6 @@ func (d *definition) latest() *definition {
 		last = next
 	}
 	if last != d {
-		if d.ctx != last.ctx {
-			last = during(d.ctx, last)
-		}
 		d.successor.Store(last) // shortens the next lookup
 	}
 	return last

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// cheapPattern is the number of instructions of a pattern whose cost the size of an object bounds well enough, and
-	// cheapChoice that of the values of an enum or the alternatives of a value.
+	// Patterns with at most cheapPattern instructions are not counted, because the size of an object bounds their cost
+	// well enough. The same holds for cheapChoice values of an enum, or alternatives.
 	cheapPattern = 16
 	cheapChoice  = 32
 	// maxSteps is the number of steps of 10 to 15 ns that checking the values of an object may take. Matching a pattern
@@ -22,7 +22,7 @@ const (
 )
 
 var errValueCost = fmt.Errorf("checking its values against the patterns, enums and alternatives of the schema would take "+
-	"more than %d steps", maxSteps)
+	"more than %d steps: shorten its texts or lists, or simplify the schema", maxSteps)
 
 // valueCost is the part of a schema with which checking a value is costly.
 type valueCost struct {
@@ -33,7 +33,7 @@ type valueCost struct {
 	same              []*valueCost // schemas for the same value, such as those of allOf
 }
 
-// newValueCost returns nil for a schema that is cheap to check.
+// newValueCost returns the costly parts of a schema, or nil if there are none.
 func newValueCost(s *spec.Schema) *valueCost {
 	if s == nil {
 		return nil
@@ -75,7 +75,8 @@ func newValueCost(s *spec.Schema) *valueCost {
 	return c
 }
 
-// alternatives returns the number of schemas in allOf, anyOf, oneOf and not of a schema, at all levels.
+// alternatives returns the number of schemas in allOf, anyOf, oneOf and not of a schema, and in these. Those inside are
+// counted again for each of their parents, so costs are upper bounds.
 func alternatives(s *spec.Schema) int {
 	n := 0
 	for _, list := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {

@@ -9,22 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	merge "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // maxListItems is the maximum number of items of a list whose items have owners: a set, or a list with keys. The
 // library inserts one item after the other into a sorted list, which takes time proportional to the square of their
-// number, and a second for two lists of this length. Several lists may have as many items as take the same time.
+// number, and a second for two lists of this length. The squares of the lengths of all lists may add up to that of one.
 const maxListItems = 4_000
 
-// longList is the length of lists that are looked at: shorter ones of an object, which has at most 100,000 values, are
-// never too much.
+// longList is the length of lists that are looked at. Shorter ones cannot exceed the limit: 100,000 values of an object
+// make 625 lists of 160 items, and 625 times the square of 160 is the square of 4,000.
 const longList = 160
 
-// checkLists returns a 413 for an object with lists that are too long. It looks only at objects in maps.
+// checkLists returns a 413 for an object with lists that are too long. Of a Go struct, which a stored
+// object of a built-in kind is, it checks the metadata only.
 func (o *Owners) checkLists(gvk schema.GroupVersionKind, objects ...runtime.Object) error {
 	for _, obj := range objects {
 		u, ok := obj.(*unstructured.Unstructured)
-		if !ok || u == nil || !hasLongList(u.Object) {
+		if !ok {
+			if n := longestMetadata(obj); n > maxListItems {
+				return tooLong(n)
+			}
+			continue
+		}
+		if u == nil || !hasLongList(u.Object) {
 			continue
 		}
 		t, err := o.typeOf(gvk)
@@ -34,12 +43,24 @@ func (o *Owners) checkLists(gvk schema.GroupVersionKind, objects ...runtime.Obje
 		l := lists{types: t.Schema}
 		l.add(t.TypeRef, u.Object)
 		if l.squares > maxListItems*maxListItems {
-			return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-				"a list has %d items, which would have an owner each: limit is %d; other lists of the object count, too",
-				l.longest, maxListItems))
+			return tooLong(l.longest)
 		}
 	}
 	return nil
+}
+
+func tooLong(items int) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		"a list has %d items, each of which would have an owner: a single list may have %d, and several lists share that "+
+			"limit; use an update or a merge patch", items, maxListItems))
+}
+
+// longestMetadata returns the length of the longest list in the metadata of an object.
+func longestMetadata(obj runtime.Object) int {
+	if m, ok := obj.(kind.Object); ok && m != nil {
+		return max(len(m.GetFinalizers()), len(m.GetOwnerReferences()))
+	}
+	return 0
 }
 
 func hasLongList(value any) bool {

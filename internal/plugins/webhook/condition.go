@@ -28,7 +28,7 @@ func (h *hook) compileConditions() matchconditions.Matcher {
 		compiled[i] = compiler().CompileCELExpression(condition, cel.OptionalVariableDeclarations{HasAuthorizer: true},
 			environment.StoredExpressions)
 		if p := compiled[i].Program; p != nil {
-			compiled[i].Program = expression.Metered(p)
+			compiled[i].Program = expression.Metered(p, expression.Terms(c.Expression))
 		}
 	}
 	return matchconditions.NewMatcher(cel.NewCondition(compiled), h.FailurePolicy, "webhook", "admit", h.Name)

@@ -1,7 +1,6 @@
 package openapi_test
 
 import (
-	"context"
 	"encoding/json"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -80,8 +79,6 @@ func (k customKind) ReceiveMap(u *unstructured.Unstructured, _ bool) (kind.Objec
 }
 func (k customKind) Ended() <-chan struct{} { return nil }
 func (k customKind) CallsWebhook() bool     { return false }
-
-func (k customKind) During(context.Context) kind.Kind { return k }
 
 var _ kind.Custom = customKind{}
 

@@ -69,8 +69,8 @@ type Seats interface {
 // New returns a request for a resource that is served. The caller sets the other fields.
 func New(ctx context.Context, route *Route, entry kind.Entry, user *auth.User) *Request {
 	info := entry.Kind.Info()
-	r := &Request{Route: route, Kind: kind.During(ctx, entry.Kind), Info: info, Endpoint: entry.Endpoint, User: user,
-		ctx: ctx, Stored: info.GroupResource(), GVK: entry.Endpoint.GroupVersion().WithKind(info.Kind)}
+	r := &Request{Route: route, Kind: entry.Kind, Info: info, Endpoint: entry.Endpoint, User: user, ctx: ctx,
+		Stored: info.GroupResource(), GVK: entry.Endpoint.GroupVersion().WithKind(info.Kind)}
 	if info.Namespaced {
 		r.ObjectNamespace = route.Namespace
 	}

@@ -1,6 +1,7 @@
 package admissionregistration
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,24 @@ const maxConditions = 64
 var compiler = sync.OnceValue(func() plugincel.Compiler {
 	return plugincel.NewCompiler(expression.Environment())
 })
+
+// costlyConditions returns an error if compiling the new conditions of all webhooks takes too long.
+func costlyConditions(hooks []view, a allowances) *field.Error {
+	cost := 0
+	for _, h := range hooks {
+		for _, c := range h.conditions {
+			if !slices.Contains(a.expressions, c.Expression) {
+				cost += expression.CompileCost(c.Expression)
+			}
+		}
+	}
+	if cost <= expression.MaxCompileCost {
+		return nil
+	}
+	return field.Invalid(field.NewPath("webhooks"), field.OmitValueType{},
+		fmt.Sprintf("the match conditions are too long to compile: the squares of their lengths add up to %d, and may add up "+
+			"to %d", cost, expression.MaxCompileCost))
+}
 
 // validateConditions checks that conditions have unique names and compile. Expressions in before may use
 // features that new ones may not use yet.

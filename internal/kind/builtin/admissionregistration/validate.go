@@ -76,6 +76,9 @@ func sameConditions(a, b []view) bool {
 }
 
 func validateWebhooks(hooks []view, a allowances) (errs fieldErrors) {
+	if err := costlyConditions(hooks, a); err != nil {
+		return fieldErrors{err} // validation compiles the conditions
+	}
 	names := map[string]bool{}
 	for i, h := range hooks {
 		path := field.NewPath("webhooks").Index(i)

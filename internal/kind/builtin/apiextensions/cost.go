@@ -2,6 +2,8 @@ package apiextensions
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,12 +14,12 @@ import (
 
 // Limits of the schemas of all versions of a definition. Kubernetes has none, except for the size of a definition.
 const (
-	maxRules        = 500       // compiling one takes a millisecond
-	maxInstructions = 1_000_000 // of patterns: x{1000} has a thousand
+	maxRules        = 500     // compiling one takes a millisecond
+	maxInstructions = 500_000 // of patterns: x{1000} has a thousand
 )
 
 // costs are what the schemas of a definition cost to compile.
-type costs struct{ rules, instructions int }
+type costs struct{ rules, compiling, instructions int }
 
 // schemaCosts returns the costs of all versions.
 func schemaCosts(crd *definition) (c costs) {
@@ -34,6 +36,10 @@ func (c *costs) add(s *apiextensionsv1.JSONSchemaProps) {
 		return
 	}
 	c.rules += len(s.XValidations)
+	for _, rule := range s.XValidations {
+		c.compiling += expression.CompileCost(rule.Rule, rule.MessageExpression)
+		c.instructions += repetitions(rule.Rule) + repetitions(rule.MessageExpression)
+	}
 	c.instructions += expression.Instructions(s.Pattern)
 	for _, list := range [][]apiextensionsv1.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range list {
@@ -55,22 +61,43 @@ func (c *costs) add(s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
+// repetition is one of a regular expression, such as {3,5}.
+var repetition = regexp.MustCompile(`\{(\d{1,4}),?(\d{0,4})`)
+
+// repetitions returns the sum of all repetitions in an expression, which may contain regular expressions.
+func repetitions(expression string) (sum int) {
+	for _, found := range repetition.FindAllStringSubmatch(expression, -1) {
+		least, _ := strconv.Atoi(found[1])
+		most, _ := strconv.Atoi(found[2]) // 0 if there is none
+		sum += max(least, most)
+	}
+	return sum
+}
+
 // costlySchemas returns errors for a definition that takes more than a second to compile. old is nil for a new one; an
 // older server may have accepted it.
 func costlySchemas(crd, old *definition) (errs field.ErrorList) {
-	was := costs{maxRules, maxInstructions}
+	was := costs{maxRules, expression.MaxCompileCost, maxInstructions}
 	if old != nil {
 		before := schemaCosts(old)
-		was = costs{max(was.rules, before.rules), max(was.instructions, before.instructions)}
+		was = costs{max(was.rules, before.rules), max(was.compiling, before.compiling),
+			max(was.instructions, before.instructions)}
 	}
 	at, c := field.NewPath("spec", "versions"), schemaCosts(crd)
 	if c.rules > was.rules {
-		errs = append(errs, field.TooMany(at.Child("schema", "openAPIV3Schema", "x-kubernetes-validations"), c.rules, maxRules))
+		errs = append(errs, field.Invalid(at, field.OmitValueType{},
+			fmt.Sprintf("the schemas have %d CEL rules in all: at most %d are allowed", c.rules, maxRules)))
+	}
+	if c.compiling > was.compiling {
+		errs = append(errs, field.Invalid(at, field.OmitValueType{},
+			fmt.Sprintf("the CEL rules of the schemas are too long to compile: the squares of their lengths add up to %d, and may "+
+				"add up to %d", c.compiling, expression.MaxCompileCost)))
 	}
 	if c.instructions > was.instructions {
-		errs = append(errs, field.Invalid(at.Child("schema", "openAPIV3Schema", "pattern"), field.OmitValueType{},
-			fmt.Sprintf("the patterns have about %d instructions in all: a repetition such as {1000} multiplies what it repeats; "+
-				"at most %d are allowed", c.instructions, maxInstructions)))
+		errs = append(errs, field.Invalid(at, field.OmitValueType{},
+			fmt.Sprintf("the patterns of the schemas have about %d instructions in all: at most %d are allowed; a repetition such "+
+				"as {1000} multiplies what it repeats, and a pattern of more than 16 KiB counts 1,000 for each byte",
+				c.instructions, maxInstructions)))
 	}
 	return errs
 }

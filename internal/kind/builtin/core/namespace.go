@@ -88,7 +88,8 @@ func namespaceWarnings(ns, old *corev1.Namespace) []string {
 			continue
 		}
 		if old == nil || old.Labels[name] != value {
-			return []string{"metadata.labels: pod security standards (" + podSecurity + "*) are not enforced by this server"}
+			return []string{"metadata.labels: this server does not enforce the labels " + podSecurity +
+				"*; use an admission webhook"}
 		}
 	}
 	return nil

@@ -63,10 +63,11 @@ func quotaCells(status corev1.ResourceQuotaStatus) (request, limit string) {
 	return strings.Join(requests, ", "), strings.Join(limits, ", ")
 }
 
-// resourceQuotaWarnings warns about a new quota whose requests exceed its limits.
-// notEnforced is the warning about a quota: its use is reported, but no plugin rejects what exceeds it.
-const notEnforced = "spec.hard: quotas are not enforced by this server, which reports their use only"
+// notEnforced is the warning about a new or changed quota.
+const notEnforced = "spec.hard: this server does not enforce quotas; it only reports their use in status.used"
 
+// resourceQuotaWarnings warns that a new or changed quota is not enforced, and of a new quota whose requests exceed its
+// limits.
 func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
 	if old == nil || !equality.Semantic.DeepEqual(q.Spec, old.Spec) {
 		warnings = append(warnings, notEnforced)

@@ -68,17 +68,14 @@ func reviews() (runtime.Codec, error) {
 func (c *Converter) Close() { c.caller.Close() }
 
 // Convert implements structural.Converter. Its errors are 500 Statuses with Kubernetes' messages.
-func (c *Converter) Convert(ctx context.Context, objects []*unstructured.Unstructured,
+func (c *Converter) Convert(objects []*unstructured.Unstructured,
 	apiVersion string) ([]*unstructured.Unstructured, error) {
 	r, err := newReview(c.versions, objects, apiVersion)
 	if err != nil {
 		return nil, statusError(err)
 	}
 	kind := objects[0].GroupVersionKind()
-	if err := c.call(ctx, r, len(objects)); err != nil {
-		if ctx.Err() != nil {
-			return nil, apierrors.NewTimeoutError(fmt.Sprintf("conversion webhook for %v failed: %v", kind, err), 0)
-		}
+	if err := c.call(r, len(objects)); err != nil {
 		return nil, statusError(fmt.Errorf("conversion webhook for %v failed: %w", kind, err))
 	}
 	converted, err := r.converted()
@@ -99,14 +96,13 @@ func (c *Converter) Convert(ctx context.Context, objects []*unstructured.Unstruc
 }
 
 // call sends the review of a number of objects, and decodes the response.
-func (c *Converter) call(ctx context.Context, r *review, objects int) error {
+func (c *Converter) call(r *review, objects int) error {
 	client, err := c.caller.Client()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
 	ctx = caller.WithMaxResponse(ctx, min(maxResponse, int64(objects)*maxObject))
 	return caller.Into(client.Post().Body(r.request).Do(ctx), r.response, objects)
 }
