@@ -2,6 +2,7 @@ package expression
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common"
@@ -21,9 +22,9 @@ const (
 
 // A unit of Kubernetes' cost is about 100 ns: an object may cost ten million, "roughly a second".
 const (
-	patternSteps = 6         // steps of a regular expression for each unit, at 10 to 15 ns
-	comparisons  = 4         // comparisons of characters or items for each unit, at 5 to 20 ns
-	maxSize      = 2_000_004 // at which the values of an argument are no longer counted
+	patternSteps = 6       // steps of a regular expression for each unit, at 10 to 15 ns
+	comparisons  = 4       // comparisons of characters or items for each unit, at 5 to 20 ns
+	maxSize      = 300_000 // at which the values of an argument are no longer counted
 )
 
 // trackers returns the options with which cel-go charges a call, after it: our cost, or Kubernetes' if that is higher.
@@ -117,23 +118,42 @@ func comparisonCost(args []value) uint64 {
 	return visitCost(args)
 }
 
-// membershipCost is the cost of comparing a value with the items of a list.
+// membershipCost is the cost of comparing a value with the items of a list, or of looking up a key.
 func membershipCost(args []value) uint64 {
-	cost := visitCost(args)
-	if list, ok := args[1].(traits.Sizer); ok {
-		n, _ := list.Size().(types.Int)
-		cost = max(cost, uint64(n))
+	list, ok := args[1].(traits.Lister)
+	if !ok {
+		return 1
 	}
-	return cost
+	n, _ := list.Size().(types.Int)
+	if n > 0 && isContainer(list.Get(types.IntZero)) {
+		return visitCost(args)
+	}
+	return uint64(n)
 }
 
-// visitCost is the cost of visiting all parts of the arguments, which takes 50 to 100 ns each.
+// isContainer reports whether a value has values in it.
+func isContainer(v value) bool {
+	switch v := v.(type) {
+	case traits.Lister, traits.Mapper:
+		return true
+	case *types.Optional:
+		return v.HasValue() && isContainer(v.GetValue())
+	}
+	return false
+}
+
+// visitCost is the cost of visiting all parts of the arguments, which takes 50 to 100 ns each, for a call, before it,
+// and after it. It is 1 for numbers.
 func visitCost(args []value) uint64 {
+	const visit = 5
+	if !slices.ContainsFunc(args, isContainer) {
+		return max(1, uint64(size(args[0], maxSize))/2)
+	}
 	visited := 0
 	for _, arg := range args {
 		visited += size(arg, maxSize-visited)
 	}
-	return max(1, uint64(visited)/2)
+	return uint64(visited) * visit
 }
 
 // setsCost is the cost of comparing each item of one list with each of another.

@@ -33,7 +33,7 @@ var refusals = map[string]func(args []value) *Refusal{
 	"sets.equivalent": refuseCost(setsCost),
 	"sets.intersects": refuseCost(setsCost),
 	"distinct":        refuseCost(distinctCost),
-	operators.In:      refuseCost(visitCost),
+	operators.In:      refuseCost(membershipCost),
 	operators.Add:     refuseCost(copyCost),
 	"replace":         refuseText(replacedBytes),
 	"join":            refuseText(joinedBytes),
