@@ -19,98 +19,123 @@ func rule(expression string) []request {
 		`"x-kubernetes-validations":[{"rule":` + quoted(expression) + `}]}`)
 }
 
+const (
+	expensive = "estimated rule cost exceeds budget"
+	vast      = `"s":"999999999"`
+)
+
+// celTable are rows with a rule each.
+type celTable []row
+
+// refused adds a rule that a definition may not have.
+func (r *celTable) refused(name, expression, text string) {
+	*r = append(*r, row{name: "a rule: " + name, send: rule(expression), text: text})
+}
+
+// used adds a rule, and an object that it validates.
+func (r *celTable) used(name, expression, object string) {
+	*r = append(*r, row{name: name, setup: rule(expression), send: post(things, thing("a", object)), codes: []int{201, 422}})
+}
+
+// longText is a field of 2 MB, and manyNumbers one of 99,000 numbers.
+func longText() string    { return `"s":"` + strings.Repeat("a", 2*mega) + `"` }
+func manyNumbers() string { return `"l":[` + repeated("1", 99_000) + `]` }
+
 // celRules are rules in CEL, and objects that they validate.
 func celRules() []row {
-	const expensive = "estimated rule cost exceeds budget"
-	of := func(fields string) []request { return post(things, thing("a", fields)) }
-	numbers := `"l":[` + repeated("1", 99_000) + `]`
-	long := `"s":"` + strings.Repeat("a", 2*mega) + `"`
-	vast := `"s":"999999999"`
-	var rows []row
-	refused := func(name, expression, text string) {
-		rows = append(rows, row{name: "a rule: " + name, send: rule(expression), text: text})
-	}
-	used := func(name, expression, object string, codes ...int) {
-		rows = append(rows, row{name: name, setup: rule(expression), send: of(object), codes: append(codes, 201, 422)})
-	}
-	refused("a list squared", "self.l.all(a, self.l.all(b, a + b > 0))", expensive)
-	refused("a list cubed", "self.l.all(a, self.l.all(b, self.l.all(c, a + b > c)))", expensive)
-	refused("contains squared", "self.l.all(a, self.s.contains(self.s))", expensive)
-	refused("a pattern of the object", "self.s.matches(self.s)", expensive)
-	refused("chains of map and filter", "self.l.map(a, self.l.map(b, a+b).filter(c, c>1)).size() > 0", expensive)
-	refused("sets", "sets.contains(self.l, self.l)", expensive)
-	refused("join", "self.l.map(a, self.s).join(self.s).size() > 0", expensive)
-	refused("a literal list of 100,000", "["+repeated("1", 100_000)+"].size() > 0", "Invalid value")
-	refused("5,000 parentheses", nested("(", "true", ")", 5_000), "Invalid value")
-	refused("500,000 parentheses", nested("(", "true", ")", 500_000), "Invalid value")
-	refused("20,000 conjunctions", "true"+strings.Repeat("&&true", 20_000), "Invalid value")
-	refused("nested ternaries", strings.Repeat("true ? ", 500)+"true"+strings.Repeat(": false", 500), "Invalid value")
-	refused("an undeclared function", `os("id")`, "undeclared reference")
-	refused("an unknown field", "self.zz == 1", "undefined field")
-	refused("an unterminated text", `"`, "Invalid value")
-	refused("a text of a megabyte", `self.s != "`+strings.Repeat("x", mega)+`"`, "")
-	refused("2.9 MB of not", strings.Repeat("!", 2_900_000)+"true", "")
+	var r celTable
+	r.addRefused()
+	r.addQuantities()
+	r.addTexts()
+	r.addLists()
+	return append(r, celOthers()...)
+}
 
+// addRefused adds rules that cost too much by their estimate, or do not compile.
+func (r *celTable) addRefused() {
+	r.refused("a list squared", "self.l.all(a, self.l.all(b, a + b > 0))", expensive)
+	r.refused("a list cubed", "self.l.all(a, self.l.all(b, self.l.all(c, a + b > c)))", expensive)
+	r.refused("contains squared", "self.l.all(a, self.s.contains(self.s))", expensive)
+	r.refused("a pattern of the object", "self.s.matches(self.s)", expensive)
+	r.refused("chains of map and filter", "self.l.map(a, self.l.map(b, a+b).filter(c, c>1)).size() > 0", expensive)
+	r.refused("sets", "sets.contains(self.l, self.l)", expensive)
+	r.refused("join", "self.l.map(a, self.s).join(self.s).size() > 0", expensive)
+	r.refused("a literal list of 100,000", "["+repeated("1", 100_000)+"].size() > 0", "Invalid value")
+	r.refused("5,000 parentheses", nested("(", "true", ")", 5_000), "Invalid value")
+	r.refused("500,000 parentheses", nested("(", "true", ")", 500_000), "Invalid value")
+	r.refused("20,000 conjunctions", "true"+strings.Repeat("&&true", 20_000), "Invalid value")
+	r.refused("nested ternaries", strings.Repeat("true ? ", 500)+"true"+strings.Repeat(": false", 500), "Invalid value")
+	r.refused("an undeclared function", `os("id")`, "undeclared reference")
+	r.refused("an unknown field", "self.zz == 1", "undefined field")
+	r.refused("an unterminated text", `"`, "Invalid value")
+	r.refused("a text of a megabyte", `self.s != "`+strings.Repeat("x", mega)+`"`, "")
+	r.refused("2.9 MB of not", strings.Repeat("!", 2_900_000)+"true", "")
+}
+
+// addQuantities adds rules that parse quantities.
+func (r *celTable) addQuantities() {
 	const rest = ".isGreaterThan(quantity('1'))"
-	used("quantity of the object", "quantity(self.s)"+rest, `"s":"1e999999999"`)
-	used("isQuantity of the object", "isQuantity(self.s)", `"s":"1e999999999"`)
-	used("quantity of a literal", "quantity('1e999999999')"+rest, vast)
-	used("quantity made of two literals", "quantity('1e'+'999999999')"+rest, vast)
-	used("quantity made of a literal and the object", "quantity('1e'+self.s)"+rest, vast)
-	used("isQuantity made of a literal and the object", "isQuantity('1e'+self.s)", vast)
-	used("quantity of a replaced text", "quantity(self.s.replace('9', '1e99999999'))"+rest, `"s":"9"`)
-	refused("quantity of a joined list", "quantity(['1e', self.s].join('9'))"+rest, expensive)
-	used("quantities added", "quantity('1e99').add(quantity('1e-99')).compareTo(quantity('1')) > 0", vast)
-	refused("quantities of all items", "self.l.all(a, quantity('1e9'+string(a)).compareTo(quantity('1')) > 0)", expensive)
-	used("quantity of 2 MB of digits", "isQuantity(self.s)", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
-	used("a text that grows", "(self.s+self.s+self.s+self.s).size() > 0", long)
-	used("a text of 2 MB replaced", "self.s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').size() > 0", long)
-	used("each character of 2 MB replaced by all", "self.s.replace('a', self.s).size() > 0", long)
-	used("a text of 300 KB, found to its end from each character", "self.s.findAll('.*b|a').size() >= 0",
+	r.used("quantity of the object", "quantity(self.s)"+rest, `"s":"1e999999999"`)
+	r.used("isQuantity of the object", "isQuantity(self.s)", `"s":"1e999999999"`)
+	r.used("quantity of a literal", "quantity('1e999999999')"+rest, vast)
+	r.used("quantity made of two literals", "quantity('1e'+'999999999')"+rest, vast)
+	r.used("quantity made of a literal and the object", "quantity('1e'+self.s)"+rest, vast)
+	r.used("isQuantity made of a literal and the object", "isQuantity('1e'+self.s)", vast)
+	r.used("quantity of a replaced text", "quantity(self.s.replace('9', '1e99999999'))"+rest, `"s":"9"`)
+	r.refused("quantity of a joined list", "quantity(['1e', self.s].join('9'))"+rest, expensive)
+	r.used("quantities added", "quantity('1e99').add(quantity('1e-99')).compareTo(quantity('1')) > 0", vast)
+	r.refused("quantities of all items", "self.l.all(a, quantity('1e9'+string(a)).compareTo(quantity('1')) > 0)", expensive)
+	r.used("quantity of 2 MB of digits", "isQuantity(self.s)", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
+}
+
+// addTexts adds rules about long texts.
+func (r *celTable) addTexts() {
+	long := longText()
+	r.used("a text that grows", "(self.s+self.s+self.s+self.s).size() > 0", long)
+	r.used("a text of 2 MB replaced", "self.s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').size() > 0", long)
+	r.used("each character of 2 MB replaced by all", "self.s.replace('a', self.s).size() > 0", long)
+	r.used("a text of 300 KB, found to its end from each character", "self.s.findAll('.*b|a').size() >= 0",
 		`"s":"`+strings.Repeat("a", 300_000)+`"`)
-	used("a text formatted 900 times", "'"+strings.Repeat("%s", 900)+"'.format(["+repeated("self.s", 900)+"]).size() > 0", long)
-	used("a list of 700 times the list, compared", "["+repeated("self.l", 700)+"] == ["+repeated("self.l", 700)+"]", numbers)
-	refused("a list added to itself 5,000 times", "["+repeated("self.l + self.l", 5_000)+"].size() > 0", "too long to compile")
-	used("a list added to itself 600 times", "["+repeated("self.l+self.l", 600)+"].size() > 0", numbers)
-	used("900 operands for each of 5,000 items", "self.l.all(x, x >= 0"+strings.Repeat(" && true", 900)+")", `"l":[`+repeated("1", 5_000)+`]`)
-	rows = append(rows, row{name: "base64 of 2 MB decoded 1,300 times", setup: define(`{"type":"object","properties":{"b":{"type":"string",` +
-		`"format":"byte"}},"x-kubernetes-validations":[{"rule":` + quoted("["+repeated("self.b", 1_300)+"].size() > 0") + `}]}`),
-		send: of(`"b":"` + strings.Repeat("aaaa", mega/2) + `"`), codes: []int{201, 422}},
-		row{name: "a rule with a pattern of 3,300 repetitions", send: rule("'a'.matches('" + strings.Repeat("x{1000}", 3_300) + "')"),
-			text: "instructions in all"},
-		row{name: "35 patterns of 20,000 classes", send: define(`{"type":"object","properties":{` + numbered(`"p%d":{"type":"string","pattern":"[`+
-			strings.Repeat(`\\pL`, 5_000)+`]"}`, 35) + `}}`), text: "instructions in all"})
-	used("a text of 2 MB split", "self.s.split('a').size() > 0", long)
-	used("a text of 2 MB split into characters", "self.s.split('').size() > 0", long)
-	used("a text of 2 MB in another case", "self.s.upperAscii() != self.s.lowerAscii()", long)
-	used("a text of 2 MB searched", "self.s.indexOf('ab') < 0 && self.s.lastIndexOf('ba') < 0", long)
-	refused("a text found in itself", "self.s.contains(self.s.substring(1) + 'b')", expensive)
-	used("a pattern on 2 MB", "self.s.matches('^(a*)*b?$')", long)
-	used("a pattern of many states on 2 MB", "self.s.matches('^(.*a){500}$')", long)
-	used("a pattern found everywhere", "self.s.findAll('a').size() > 0", long)
-	used("a pattern found greedily", "self.s.findAll('a*b').size() == 0", long)
-	used("a sum of 99,000 numbers", "self.l.sum() > 0", numbers)
-	used("99,000 numbers compared", "self.l.all(a, a != 2)", numbers)
-	refused("numbers mapped", "self.l.map(a, a).size() > 0", expensive)
-	refused("numbers filtered", "self.l.filter(a, a == 1).size() > 0", expensive)
-	used("a text searched for half of itself", "self.s.indexOf(self.s.substring(1000000) + 'b') < 0", long)
-	used("99,000 numbers compared with themselves", "self.l == self.l && self.l in [self.l]", numbers)
-	used("a sorted list", "self.l.isSorted()", numbers)
-	used("the index of each item", "self.l.indexOf(2) < 0", numbers)
-	refused("a list joined", "self.l.map(a, string(a)).join(',').size() > 0", expensive)
-	used("99,000 numbers formatted", `"%d".format([1]) == "1"`, numbers)
-	refused("numbers formatted each", `self.l.all(a, "%d".format([a]) == "1")`, expensive)
-	used("a list formatted", `"%s".format([self.l]).size() > 0`, numbers)
-	used("no rule worth the name", "true", numbers)
-	used("a URL of 2 MB", "isURL(self.s)", long)
-	used("a URL made longer", "url('https://x/'+self.s).getEscapedPath().size() > 0", long)
-	used("an address of 2 MB", "isIP(self.s) || isCIDR(self.s)", long)
-	used("a duration of 2 MB", "duration(self.s) > duration('1s')", `"s":"`+strings.Repeat("9", 2*mega)+`s"`)
-	used("a number of 2 MB", "int(self.s) > 0", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
-	used("a map of 19,000 keys", "self.m.all(k, self.m[k].size() > 0)", `"m":{`+numbered(`"k%d":"v"`, 19_000)+`}`)
-	used("a version of 2 MB", "isSemver(self.s)", `"s":"1.`+strings.Repeat("9", 2*mega)+`.1"`)
-	used("bytes of 2 MB", "bytes(self.s).size() > 0", long)
-	return append(rows, celOthers()...)
+	r.used("a text formatted 900 times", "'"+strings.Repeat("%s", 900)+"'.format(["+repeated("self.s", 900)+"]).size() > 0", long)
+	r.used("a text of 2 MB split", "self.s.split('a').size() > 0", long)
+	r.used("a text of 2 MB split into characters", "self.s.split('').size() > 0", long)
+	r.used("a text of 2 MB in another case", "self.s.upperAscii() != self.s.lowerAscii()", long)
+	r.used("a text of 2 MB searched", "self.s.indexOf('ab') < 0 && self.s.lastIndexOf('ba') < 0", long)
+	r.refused("a text found in itself", "self.s.contains(self.s.substring(1) + 'b')", expensive)
+	r.used("a pattern on 2 MB", "self.s.matches('^(a*)*b?$')", long)
+	r.used("a pattern of many states on 2 MB", "self.s.matches('^(.*a){500}$')", long)
+	r.used("a pattern found everywhere", "self.s.findAll('a').size() > 0", long)
+	r.used("a pattern found greedily", "self.s.findAll('a*b').size() == 0", long)
+	r.used("a text searched for half of itself", "self.s.indexOf(self.s.substring(1000000) + 'b') < 0", long)
+	r.used("a URL of 2 MB", "isURL(self.s)", long)
+	r.used("a URL made longer", "url('https://x/'+self.s).getEscapedPath().size() > 0", long)
+	r.used("an address of 2 MB", "isIP(self.s) || isCIDR(self.s)", long)
+	r.used("a duration of 2 MB", "duration(self.s) > duration('1s')", `"s":"`+strings.Repeat("9", 2*mega)+`s"`)
+	r.used("a number of 2 MB", "int(self.s) > 0", `"s":"`+strings.Repeat("9", 2*mega)+`"`)
+	r.used("a version of 2 MB", "isSemver(self.s)", `"s":"1.`+strings.Repeat("9", 2*mega)+`.1"`)
+	r.used("bytes of 2 MB", "bytes(self.s).size() > 0", long)
+}
+
+// addLists adds rules about lists and maps.
+func (r *celTable) addLists() {
+	numbers := manyNumbers()
+	r.used("a list of 700 times the list, compared", "["+repeated("self.l", 700)+"] == ["+repeated("self.l", 700)+"]", numbers)
+	r.refused("a list added to itself 5,000 times", "["+repeated("self.l + self.l", 5_000)+"].size() > 0", "too long to compile")
+	r.used("a list added to itself 600 times", "["+repeated("self.l+self.l", 600)+"].size() > 0", numbers)
+	r.used("900 operands for each of 5,000 items", "self.l.all(x, x >= 0"+strings.Repeat(" && true", 900)+")", `"l":[`+repeated("1", 5_000)+`]`)
+	r.used("a sum of 99,000 numbers", "self.l.sum() > 0", numbers)
+	r.used("99,000 numbers compared", "self.l.all(a, a != 2)", numbers)
+	r.refused("numbers mapped", "self.l.map(a, a).size() > 0", expensive)
+	r.refused("numbers filtered", "self.l.filter(a, a == 1).size() > 0", expensive)
+	r.used("99,000 numbers compared with themselves", "self.l == self.l && self.l in [self.l]", numbers)
+	r.used("a sorted list", "self.l.isSorted()", numbers)
+	r.used("the index of each item", "self.l.indexOf(2) < 0", numbers)
+	r.refused("a list joined", "self.l.map(a, string(a)).join(',').size() > 0", expensive)
+	r.used("99,000 numbers formatted", `"%d".format([1]) == "1"`, numbers)
+	r.refused("numbers formatted each", `self.l.all(a, "%d".format([a]) == "1")`, expensive)
+	r.used("a list formatted", `"%s".format([self.l]).size() > 0`, numbers)
+	r.used("no rule worth the name", "true", numbers)
+	r.used("a map of 19,000 keys", "self.m.all(k, self.m[k].size() > 0)", `"m":{`+numbered(`"k%d":"v"`, 19_000)+`}`)
 }
 
 // celOthers are many rules, messages and match conditions.
@@ -131,6 +156,13 @@ func celOthers() []row {
 		return row{name: r.name, send: r.setup}
 	}
 	return []row{
+		{name: "base64 of 2 MB decoded 1,300 times", setup: define(`{"type":"object","properties":{"b":{"type":"string",` +
+			`"format":"byte"}},"x-kubernetes-validations":[{"rule":` + quoted("["+repeated("self.b", 1_300)+"].size() > 0") + `}]}`),
+			send: of(`"b":"` + strings.Repeat("aaaa", mega/2) + `"`), codes: []int{201, 422}},
+		{name: "a rule with a pattern of 3,300 repetitions", send: rule("'a'.matches('" + strings.Repeat("x{1000}", 3_300) + "')"),
+			text: "instructions in all"},
+		{name: "35 patterns of 5,000 classes", send: define(`{"type":"object","properties":{` + numbered(`"p%d":{"type":"string","pattern":"[`+
+			strings.Repeat(`\\pL`, 5_000)+`]"}`, 35) + `}}`), text: "instructions in all"},
 		{name: "a list of 250 squared", setup: declared, send: of(`"list":[1` + strings.Repeat(",1", 249) + `]`), codes: []int{201}},
 		{name: "50 rules for 90,000 items, defined", send: many},
 		{name: "500 rules, defined", send: define(`{"type":"object","x-kubernetes-validations":[` + repeated(`{"rule":"true"}`, 500) + `]}`), codes: []int{201}},

@@ -34,7 +34,10 @@ type work struct {
 	cost     uint64 // of programs
 }
 
-type workKey struct{}
+type (
+	meterKey struct{}
+	workKey  struct{}
+)
 
 // ShareWork returns a context whose meters share their limits, as the conditions of all webhooks for a request do.
 func ShareWork(ctx context.Context) context.Context {
@@ -53,11 +56,12 @@ func NewMeter(ctx context.Context) *Meter {
 	if m.work, _ = ctx.Value(workKey{}).(*work); m.work == nil {
 		m.work = &work{}
 	}
-	m.ctx, m.cancel = context.WithCancelCause(ctx)
+	ctx, m.cancel = context.WithCancelCause(ctx)
+	m.ctx = context.WithValue(ctx, meterKey{}, m)
 	return m
 }
 
-// Context returns the context of the evaluations.
+// Context returns the context of the evaluations. It has the meter for programs of [Metered].
 func (m *Meter) Context() context.Context { return m.ctx }
 
 // Close releases the context.

@@ -2,20 +2,16 @@ package expression
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/interpreter"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-type meterKey struct{}
-
-// WithMeter returns the context of the evaluations of m, for programs of [Metered].
-func WithMeter(m *Meter) context.Context { return context.WithValue(m.ctx, meterKey{}, m) }
-
-// Metered returns a program with a number of [Terms] that takes its meter from the context, see [WithMeter], for a
-// caller that evaluates it with variables of its own, such as Kubernetes' library of match conditions. All evaluations
-// of meters that share their work may cost as much as the rules of an object.
+// Metered returns a program with a number of [Terms] that takes its [Meter] from the context, for a caller that
+// evaluates it with variables of its own, such as Kubernetes' library of match conditions. All evaluations of meters
+// that share their work may cost as much as the rules of an object.
 func Metered(p cel.Program, terms int) cel.Program { return metered{p, terms} }
 
 type metered struct {
@@ -25,10 +21,10 @@ type metered struct {
 
 // ContextEval implements cel.Program.
 func (p metered) ContextEval(ctx context.Context, variables any) (value, *cel.EvalDetails, error) {
-	m, _ := ctx.Value(meterKey{}).(*Meter)
+	m, metered := ctx.Value(meterKey{}).(*Meter)
 	activation, ok := variables.(interpreter.Activation)
-	if m == nil || !ok {
-		return p.Program.ContextEval(ctx, variables)
+	if !metered || !ok {
+		return nil, nil, fmt.Errorf("an expression was evaluated without a meter, with variables of the type %T", variables)
 	}
 	m.Begin(p.terms)
 	result, details, err := p.Program.ContextEval(ctx, withMeter{activation, m})

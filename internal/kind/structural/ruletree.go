@@ -18,11 +18,11 @@ import (
 )
 
 // ruleTree holds the compiled rules of a schema, in the structure of the schema. It evaluates all rules with limits,
-// and finds out whether all of them hold. If a rule fails, or the tree is
-// unsupported, the library evaluates all rules again and words the errors.
+// and finds out whether all of them hold. If a rule fails, or the tree is unsupported, the library evaluates all rules
+// again and words the errors.
 type ruleTree struct {
-	// unsupported is set for optionalOldSelf, rules in allOf, and rules that do not compile. The tree evaluates what it
-	// can, because of the limits, but the library decides whether the rules hold.
+	// unsupported is set for optionalOldSelf, rules in allOf and the like, and rules that do not compile. The tree
+	// evaluates what it can, because of the limits, but the library decides whether the rules hold.
 	unsupported bool
 	schema      *celSchema
 	rules       []treeRule
@@ -49,12 +49,12 @@ func newRuleTree(validations, s *schema.Structural, root bool) *ruleTree {
 	if !hasRules(validations) {
 		return nil
 	}
-	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType)}
+	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType),
+		unsupported: nestedRules(validations)}
 	t.compile(validations, s, root)
 	if v := validations.ValueValidation; v != nil {
 		for _, nested := range v.AllOf {
 			if part := newRuleTree(nestedSchema(&nested), s, root); part != nil {
-				t.unsupported = true
 				t.allOf = append(t.allOf, part)
 			}
 		}
@@ -86,6 +86,17 @@ func (t *ruleTree) part(validations, s *schema.Structural) *ruleTree {
 	child := newRuleTree(validations, s, s.XEmbeddedResource)
 	t.unsupported = t.unsupported || child != nil && child.unsupported
 	return child
+}
+
+// nestedRules reports whether a schema has rules in allOf, anyOf, oneOf or not.
+func nestedRules(s *schema.Structural) bool {
+	found := false
+	visitor := schema.Visitor{NestedValueValidation: func(nested *schema.NestedValueValidation) bool {
+		found = found || len(nested.ValidationExtensions.XValidations) > 0
+		return false
+	}}
+	visitor.Visit(s)
+	return found
 }
 
 // nestedSchema returns the validations of an allOf as a schema.

@@ -71,7 +71,7 @@ func (h *hook) meetsConditions(ctx context.Context, s *subject) (bool, error) {
 	}
 	meter := expression.NewMeter(ctx)
 	defer meter.Close()
-	result := h.conditions().Match(expression.WithMeter(meter), versioned, nil, rights)
+	result := h.conditions().Match(meter.Context(), versioned, nil, rights)
 	if result.Error != nil {
 		return false, apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, result.Error)
 	}

@@ -77,27 +77,27 @@ func repetitions(expression string) (sum int) {
 // costlySchemas returns errors for a definition that takes more than a second to compile. old is nil for a new one; an
 // older server may have accepted it.
 func costlySchemas(crd, old *definition) (errs field.ErrorList) {
-	was := costs{maxRules, expression.MaxCompileCost, maxInstructions}
+	limit := costs{maxRules, expression.MaxCompileCost, maxInstructions}
 	if old != nil {
 		before := schemaCosts(old)
-		was = costs{max(was.rules, before.rules), max(was.compiling, before.compiling),
-			max(was.instructions, before.instructions)}
+		limit = costs{max(limit.rules, before.rules), max(limit.compiling, before.compiling),
+			max(limit.instructions, before.instructions)}
 	}
-	at, c := field.NewPath("spec", "versions"), schemaCosts(crd)
-	if c.rules > was.rules {
+	at, cost := field.NewPath("spec", "versions"), schemaCosts(crd)
+	if cost.rules > limit.rules {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{},
-			fmt.Sprintf("the schemas have %d CEL rules in all: at most %d are allowed", c.rules, maxRules)))
+			fmt.Sprintf("the schemas have %d CEL rules in all: at most %d are allowed", cost.rules, limit.rules)))
 	}
-	if c.compiling > was.compiling {
+	if cost.compiling > limit.compiling {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{},
 			fmt.Sprintf("the CEL rules of the schemas are too long to compile: the squares of their lengths add up to %d, and may "+
-				"add up to %d", c.compiling, expression.MaxCompileCost)))
+				"add up to %d", cost.compiling, limit.compiling)))
 	}
-	if c.instructions > was.instructions {
+	if cost.instructions > limit.instructions {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{},
 			fmt.Sprintf("the patterns of the schemas have about %d instructions in all: at most %d are allowed; a repetition such "+
 				"as {1000} multiplies what it repeats, and a pattern of more than 16 KiB counts 1,000 for each byte",
-				c.instructions, maxInstructions)))
+				cost.instructions, limit.instructions)))
 	}
 	return errs
 }

@@ -18,8 +18,10 @@ const nameRule = `must be spec.names.plural+"."+spec.group`
 // validate validates a definition with the library. It drops errors about the metadata, which the request
 // pipeline validates for every kind.
 func validate(crd, old *definition, sub string) field.ErrorList {
-	if errs := costlySchemas(crd, old); len(errs) > 0 && sub != "status" {
-		return errs // validation compiles the schemas
+	if sub != "status" {
+		if errs := costlySchemas(crd, old); len(errs) > 0 {
+			return errs // before the library compiles the schemas
+		}
 	}
 	obj, err := validated(crd)
 	if err != nil {
