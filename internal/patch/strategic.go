@@ -3,6 +3,7 @@ package patch
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -26,19 +27,38 @@ func applyStrategic(current, patch []byte, prototype runtime.Object,
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkComparisons(was, change); err != nil {
+	is, err := mergeStrategic(was, change, prototype)
+	if err != nil {
 		return nil, nil, err
-	}
-	tags, err := strategicpatch.NewPatchMetaFromStruct(prototype)
-	if err != nil {
-		return nil, nil, strategicError(err)
-	}
-	is, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(was, change, objectTags{tags})
-	if err != nil {
-		return nil, nil, strategicError(err)
 	}
 	next, err = json.Marshal(is)
 	return next, strict, err
+}
+
+// mergeStrategic merges a patch into an object, both of which it changes. The library panics if it is given what it
+// does not expect, such as an object as the key of a list item.
+func mergeStrategic(was, change map[string]any, prototype runtime.Object) (is map[string]any, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			is, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the strategic merge patch cannot be applied: %v", panicked))
+		}
+	}()
+	types, err := strategicpatch.NewPatchMetaFromStruct(prototype)
+	if err != nil {
+		return nil, strategicError(err)
+	}
+	tags := objectTags{types}
+	if err := checkDeletions(change); err != nil {
+		return nil, err
+	}
+	if err := checkComparisons(was, change, tags); err != nil {
+		return nil, err
+	}
+	is, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(was, change, tags)
+	if err != nil {
+		return nil, strategicError(err)
+	}
+	return is, nil
 }
 
 // decodeNamedFields decodes the fields of an object that a patch names, and leaves the values of the others as JSON.

@@ -84,3 +84,6 @@ const deployment = `{"metadata":{"name":"d"},"spec":{"replicas":0,"selector":{"m
 func ofContainer(fields string) string {
 	return `{"spec":{"template":{"spec":{"containers":[{"name":"c",` + fields + `}]}}}}`
 }
+
+// ofPod is a patch of the pods of a deployment.
+func ofPod(fields string) string { return `{"spec":{"template":{"spec":{` + fields + `}}}}` }
