@@ -48,35 +48,60 @@ func (x *exchange) ReadBody() ([]byte, error) {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(r.Body, request.MaxBody+1))
-	if err != nil {
-		if x.bounded != nil && x.bounded.Err() != nil {
-			return nil, x.bounded.Err()
-		}
-		return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
-	}
-	if n > request.MaxBody {
+	if err == nil && n > request.MaxBody {
 		return nil, status.TooBig(request.MaxBody)
 	}
-	x.bodyRead = true
-	return buf.Bytes(), nil
+	if err == nil && (x.body.CompareAndSwap(bodyUnread, bodyRead) || x.body.Load() == bodyRead) {
+		return buf.Bytes(), nil
+	}
+	if x.bounded != nil && x.bounded.Err() != nil {
+		if r.ProtoMajor == 1 { // the deadline for reads may have canceled the connection's context
+			x.Header().Set("Connection", "close")
+		}
+		return nil, x.bounded.Err()
+	}
+	return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 }
+
+// The states of a body. It is bodyRead also if there is none, and bodyEnded if it was not read before the request's
+// deadline.
+const (
+	bodyUnread = iota
+	bodyRead
+	bodyEnded
+)
 
 // answerGrace is how long a client may take to read its answer after the request's deadline, and to send the rest of a
 // body that the server did not read.
 const answerGrace = 5 * time.Second
 
 // endTransfer ends the reading of the body, and sets the deadline for writes, so that a client that does not send its
-// request or does not read its answer does not hold its seats.
+// request or does not read its answer does not hold its seats. It does not set a deadline for reads once the body was
+// read, or if there is none: net/http then waits for the end of the connection, and would take the deadline for it.
 func (x *exchange) endTransfer() {
 	now, rc := time.Now(), http.NewResponseController(x.ResponseWriter)
-	rc.SetReadDeadline(now)
+	if x.body.CompareAndSwap(bodyUnread, bodyEnded) {
+		rc.SetReadDeadline(now)
+	}
 	rc.SetWriteDeadline(now.Add(answerGrace))
+	x.writesEnd.Store(true)
 }
 
-// limitRest sets the deadline for the rest of the body. After the answer, net/http reads it, so that the connection can
-// be reused, and sets the deadline of the next request.
-func (x *exchange) limitRest() {
-	http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(answerGrace))
+// completeAnswer sends the rest of the answer, if the connection may have a deadline or the body was not read, and
+// removes the deadline for writes, because the connection may be reused. net/http reads the rest of the body before it
+// sends a small answer; afterwards it sets the deadline for reads itself.
+func (x *exchange) completeAnswer() {
+	rest := x.body.Load() != bodyRead
+	if x.r.ProtoMajor != 1 || !rest && !x.writesEnd.Load() {
+		return
+	}
+	rc := http.NewResponseController(x.ResponseWriter)
+	if now := time.Now(); rest {
+		rc.SetReadDeadline(now.Add(answerGrace))
+		rc.SetWriteDeadline(now.Add(2 * answerGrace))
+	}
+	rc.Flush() // fails only if the client disconnected, or the deadline has passed
+	rc.SetWriteDeadline(time.Time{})
 }
 
 // onDone calls f if ctx ends before stop is called. stop waits for a running f, so f may use what is released when the

@@ -93,8 +93,10 @@ type exchange struct {
 	// bounded ends at the request's deadline, or when the client disconnects, even if the context of r does not; nil
 	// for watches and backups.
 	bounded context.Context
-	// bodyRead reports whether the whole body was read.
-	bodyRead bool
+	// body is the state of the body, one of the constants such as bodyUnread.
+	body atomic.Int32
+	// writesEnd reports whether the connection has a deadline for writes.
+	writesEnd atomic.Bool
 	// watch is the stream to serve after the frames that opened it have returned; nil for other requests.
 	watch *watching
 }
@@ -118,7 +120,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 //
 //go:noinline
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	return &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), start: time.Now()}
+	x := &exchange{ResponseWriter: w, r: r, route: request.ParseRoute(r), start: time.Now()}
+	if r.Body == nil || r.Body == http.NoBody {
+		x.body.Store(bodyRead)
+	}
+	return x
 }
 
 // finish ends a request: it ends its trace, logs and counts it. It answers a panic with a 500, which keeps the process
@@ -144,8 +150,8 @@ func (h *Handler) finish(x *exchange) {
 			string(debug.Stack()))
 		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", panicked))
 	}
-	if x.r.ProtoMajor == 1 && x.r.ContentLength != 0 && !x.bodyRead {
-		x.limitRest()
+	if panicked != http.ErrAbortHandler {
+		x.completeAnswer()
 	}
 }
 

@@ -183,7 +183,12 @@ func discardBody(x *exchange) {
 	if r.ProtoMajor > 1 || r.ContentLength <= 0 || r.ContentLength > request.MaxBody {
 		return
 	}
-	if http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(minDelay)) == nil {
-		io.Copy(io.Discard, r.Body)
+	rc := http.NewResponseController(x.ResponseWriter)
+	if rc.SetReadDeadline(time.Now().Add(minDelay)) != nil {
+		return
+	}
+	if _, err := io.Copy(io.Discard, r.Body); err == nil {
+		x.body.CompareAndSwap(bodyUnread, bodyRead)
+		rc.SetReadDeadline(time.Time{}) // net/http waits for the end of the connection
 	}
 }

@@ -1,0 +1,111 @@
+package server_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+)
+
+// http1Conn is a connection over HTTP/1.1, to which a test writes the bytes of its requests.
+type http1Conn struct {
+	net    *tls.Conn
+	reader *bufio.Reader
+}
+
+// dialHTTP1 opens a connection that lasts for a minute, or as long as the test.
+func dialHTTP1(t *testing.T, w *testPlane) *http1Conn {
+	t.Helper()
+	config := must(rest.TLSConfigFor(w.config))(t)
+	config.NextProtos = []string{"http/1.1"}
+	conn := must(tls.Dial("tcp", w.Addr(), config))(t)
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	return &http1Conn{conn, bufio.NewReader(conn)}
+}
+
+// request sends the head of a request, whose body has length bytes, and the start of the body.
+func (c *http1Conn) request(t *testing.T, method, path string, length int, start string) {
+	t.Helper()
+	must(fmt.Fprintf(c.net, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method,
+		path, length, start))(t)
+}
+
+// wantCode reads an answer.
+func (c *http1Conn) wantCode(t *testing.T, code int) {
+	t.Helper()
+	resp, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text := must(io.ReadAll(resp.Body))(t); resp.StatusCode != code {
+		t.Fatalf("got %d %s, want %d", resp.StatusCode, text, code)
+	}
+}
+
+// A request is answered although its body comes a byte at a time, whether the server reads the body or not.
+func TestSlowBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	for path, code := range map[string]int{
+		configMaps: http.StatusGatewayTimeout, "/bowline/why": http.StatusGatewayTimeout, "/version": http.StatusOK,
+		"/nowhere": http.StatusNotFound,
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			conn := dialHTTP1(t, w)
+			conn.request(t, http.MethodPost, path+"?timeout=1s", 1_000, "")
+			go func() {
+				for range time.Tick(200 * time.Millisecond) {
+					if _, err := conn.net.Write([]byte("x")); err != nil {
+						return
+					}
+				}
+			}()
+			conn.wantCode(t, code)
+		})
+	}
+}
+
+// A watch and a backup, which have no deadline, do not wait for a body.
+func TestMissingBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	for _, path := range []string{configMaps + "?watch=true", "/bowline/backup"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			conn := dialHTTP1(t, w)
+			conn.request(t, http.MethodGet, path, 1_000, "{")
+			conn.wantCode(t, http.StatusBadRequest)
+		})
+	}
+}
+
+// A connection serves further requests after one that ended at its deadline.
+func TestConnectionServesAfterDeadline(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&blocking{}} })
+	conn := dialHTTP1(t, w)
+	const body = `{"metadata":{"name":"a"}}`
+	conn.request(t, http.MethodPost, configMaps+"?timeout=100ms", len(body), body)
+	conn.wantCode(t, http.StatusGatewayTimeout)
+	for range 8 { // longer than a client may take to read its answer
+		time.Sleep(time.Second)
+		conn.request(t, http.MethodGet, configMaps, 0, "")
+		conn.wantCode(t, http.StatusOK)
+	}
+	// Nor is the next request affected by a body that was not read.
+	conn.request(t, http.MethodPost, "/version", len(body), body)
+	conn.wantCode(t, http.StatusOK)
+	conn.request(t, http.MethodGet, configMaps, 0, "")
+	conn.wantCode(t, http.StatusOK)
+}
