@@ -63,6 +63,32 @@ func (x *exchange) ReadBody() ([]byte, error) {
 	return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 }
 
+// discardBody reads the body of a request that does not use it, over HTTP/1.1, where net/http would do so before it sends
+// the answer. It returns an error if the body is too long or does not come
+// within the time.
+func (x *exchange) discardBody(within time.Duration) error {
+	r, rc := x.r, http.NewResponseController(x.ResponseWriter)
+	if r.ProtoMajor > 1 || r.ContentLength == 0 {
+		return nil
+	}
+	if r.ContentLength > request.MaxBody {
+		return status.TooBig(request.MaxBody)
+	}
+	if rc.SetReadDeadline(time.Now().Add(within)) != nil { // in process, where nothing waits for the body
+		return nil
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, request.MaxBody+1))
+	switch {
+	case n > request.MaxBody:
+		return status.TooBig(request.MaxBody)
+	case err != nil:
+		return apierrors.NewBadRequest("the body of the request did not come: " + err.Error())
+	}
+	x.body.CompareAndSwap(bodyUnread, bodyRead)
+	rc.SetReadDeadline(time.Time{}) // net/http waits for the end of the connection
+	return nil
+}
+
 // The states of a body. It is bodyRead also if there is none, and bodyEnded if it was not read before the request's
 // deadline.
 const (

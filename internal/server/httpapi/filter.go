@@ -44,9 +44,8 @@ func (h *Handler) serve(x *exchange) {
 		x.bounded = bounded
 		defer onDone(bounded, x.endTransfer)()
 		ctx = bounded
-	} else if x.r.ProtoMajor == 1 && x.r.ContentLength != 0 {
-		// net/http reads the body before it sends the answer, and this request has no deadline.
-		h.fail(x, x, apierrors.NewBadRequest("a request that has no deadline, such as a watch, must not have a body"))
+	} else if err := x.discardBody(answerGrace); err != nil {
+		h.fail(x, x, err)
 		return
 	}
 	x.r = x.r.WithContext(ctx)

@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -144,8 +142,7 @@ func (h *Handler) tooMany(x *exchange, err error) error {
 		return err
 	}
 	if refusal.Waited == 0 {
-		h.delayRefusal(x.r.Context())
-		discardBody(x)
+		h.delayRefusal(x)
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the server is overloaded: %v; try again after a second, "+
 		"with fewer concurrent requests", refusal), retryAfter)
@@ -162,33 +159,19 @@ const (
 	maxDelayed = 4096
 )
 
-// delayRefusal delays a refusal, unless the client disconnects.
-func (h *Handler) delayRefusal(ctx context.Context) {
+// delayRefusal delays a refusal, unless the client disconnects, and then discards a body whose length is known. Otherwise
+// net/http would close the connection, and a new one costs ten times as much.
+func (h *Handler) delayRefusal(x *exchange) {
 	defer h.delayedRefusals.Add(-1)
-	if h.delayedRefusals.Add(1) > maxDelayed {
-		return
+	if h.delayedRefusals.Add(1) <= maxDelayed {
+		timer := time.NewTimer(minDelay + rand.N(2*minDelay))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-x.r.Context().Done():
+		}
 	}
-	timer := time.NewTimer(minDelay + rand.N(2*minDelay))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// discardBody discards the body of a refused client over HTTP/1.1. Otherwise net/http closes the connection, and
-// a new one costs ten times as much.
-func discardBody(x *exchange) {
-	r := x.r
-	if r.ProtoMajor > 1 || r.ContentLength <= 0 || r.ContentLength > request.MaxBody {
-		return
-	}
-	rc := http.NewResponseController(x.ResponseWriter)
-	if rc.SetReadDeadline(time.Now().Add(minDelay)) != nil {
-		return
-	}
-	if _, err := io.Copy(io.Discard, r.Body); err == nil {
-		x.body.CompareAndSwap(bodyUnread, bodyRead)
-		rc.SetReadDeadline(time.Time{}) // net/http waits for the end of the connection
+	if x.r.ContentLength > 0 {
+		x.discardBody(minDelay)
 	}
 }
