@@ -1,9 +1,11 @@
 package declare
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/jonboulle/clockwork"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,11 +38,13 @@ type Applier struct {
 	warned  map[string]struct{} // warnings already reported for it
 }
 
-// NewApplier returns an Applier for the server. It calls warn for each warning of the server, with the source
-// of the object that it is about.
-func NewApplier(config *rest.Config, warn func(about manifest.Source, text string)) (*Applier, error) {
+// NewApplier returns an Applier for the server, whose requests end when ctx ends. It calls warn for each warning of the
+// server, with the source of the object that it is about.
+func NewApplier(ctx context.Context, config *rest.Config,
+	warn func(about manifest.Source, text string)) (*Applier, error) {
 	a := &Applier{clients: map[schema.GroupVersion]resource.RESTClient{}, warned: map[string]struct{}{}}
 	a.config = rest.CopyConfig(config)
+	a.config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return contextTransport{inner, ctx} })
 	a.config.WarningHandler = warnings(func(text string) {
 		// Applying an object both reads and writes it, and the server may send the same warning twice.
 		if _, repeated := a.warned[text]; !repeated {

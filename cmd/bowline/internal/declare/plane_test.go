@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +64,7 @@ func startPlane(t *testing.T) *rest.Config {
 // apply applies all documents of the text and returns the objects as stored by the server.
 func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	t.Helper()
-	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) {
+	applier, err := declare.NewApplier(t.Context(), config, func(about manifest.Source, text string) {
 		t.Errorf("%s: got warning %q, want none", about, text)
 	})
 	if err != nil {
@@ -206,7 +208,7 @@ func TestApplyPreservesFieldsOfOtherWriters(t *testing.T) {
 func TestRejectedObjectReportsLocation(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
-	applier, err := declare.NewApplier(config, func(manifest.Source, string) {})
+	applier, err := declare.NewApplier(t.Context(), config, func(manifest.Source, string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +232,7 @@ func TestEachApplyReportsWarningWithLocation(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
 	var warnings []string
-	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) {
+	applier, err := declare.NewApplier(t.Context(), config, func(about manifest.Source, text string) {
 		warnings = append(warnings, about.String()+": "+text[:len("apiextensions.k8s.io/v1beta1")])
 	})
 	if err != nil {
@@ -247,5 +249,32 @@ func TestEachApplyReportsWarningWithLocation(t *testing.T) {
 	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1",
 		"f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(warnings, want) {
 		t.Errorf("got warnings %q, want %q", warnings, want)
+	}
+}
+
+// A server that does not answer does not delay the end of the program.
+func TestApplyEndsWithContext(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case arrived <- struct{}{}:
+		case <-r.Context().Done():
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	applier, err := declare.NewApplier(ctx, &rest.Config{Host: server.URL}, func(manifest.Source, string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-arrived
+		cancel()
+	}()
+	documents, _ := manifest.Parse("f.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"))
+	if _, err := applier.Apply(documents[0]); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
 }

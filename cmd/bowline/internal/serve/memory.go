@@ -39,7 +39,7 @@ func LimitGarbage() {
 // adjustGC sets the GC percentage for the current live heap, and schedules itself to run after the next
 // collection, when the live heap has been measured again.
 func adjustGC(before int) {
-	live := liveHeap()
+	live := marked()
 	percent := min(garbagePercent(live), percentWithin(live, debug.SetMemoryLimit(-1)))
 	if percent != before {
 		debug.SetGCPercent(percent)
@@ -50,12 +50,21 @@ func adjustGC(before int) {
 // gcSentinel is allocated without references, so that the next collection runs its cleanup.
 type gcSentinel struct{ _ *gcSentinel }
 
-// liveHeap returns the number of bytes that the last collection found live.
-func liveHeap() uint64 {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	return live[0].Value.Uint64()
+// marked returns the number of bytes that the last collection marked: the live heap, and the stacks and global variables.
+// The GC percentage refers to all of them.
+func marked() uint64 {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	total := uint64(0)
+	for _, s := range samples {
+		total += s.Value.Uint64()
+	}
+	return total
 }
+
+// minGarbage is the number of bytes of garbage that may accumulate even in a small heap. Otherwise one request that
+// allocates much causes a collection every few megabytes, and those of other clients wait for it.
+const minGarbage = 48 << 20
 
 // garbagePercent returns the GC percentage for a heap with live bytes. For 100,000 objects of 1 KiB, 70
 // percent needs a sixth less memory than 100 percent; for a million objects, 55 percent needs a tenth less
@@ -63,6 +72,8 @@ func liveHeap() uint64 {
 // shrinks (measured in bench/ with go run . -row '00,000|1 M', with GOGC=100, GOGC=70, and without GOGC).
 func garbagePercent(live uint64) int {
 	switch {
+	case live < minGarbage*100/70:
+		return int(minGarbage * 100 / max(live, 1<<20))
 	case live < 512<<20:
 		return 70
 	case live < 2<<30:
@@ -75,12 +86,15 @@ func garbagePercent(live uint64) int {
 // requests that add to the heap.
 const minPercent = 10
 
+// maxPercent is the GC percentage of an empty heap.
+const maxPercent = 100 * minGarbage >> 20
+
 // percentWithin returns the GC percentage at which the next collection starts when half of the memory between live
 // bytes and a limit is used. So the live heap is measured again before it can reach the limit, however fast it grows.
 func percentWithin(live uint64, limit int64) int {
 	if live == 0 || limit <= 0 {
-		return 100
+		return maxPercent
 	}
-	left := max(0, limit-int64(min(live, uint64(limit))))
-	return int(max(minPercent, min(100, uint64(left)*50/live)))
+	left := limit - int64(min(live, uint64(limit)))
+	return max(minPercent, int(min(maxPercent, float64(left)*50/float64(live))))
 }

@@ -151,7 +151,7 @@ func (p *plan) declare(ctx context.Context, plane *bowline.Plane, report *report
 	for _, failure := range failures {
 		report.failed(failure)
 	}
-	applier, err := declare.NewApplier(plane.RESTConfig(), report.warning)
+	applier, err := declare.NewApplier(ctx, plane.RESTConfig(), report.warning)
 	if err != nil {
 		return err
 	}

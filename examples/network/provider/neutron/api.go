@@ -72,6 +72,9 @@ var (
 // 8 KiB.
 const valuesPerRequest = 50
 
+// maxPages is the maximum number of pages of a list.
+const maxPages = 10_000
+
 // networks lists the networks whose field has one of the values.
 func (a *api) networks(ctx context.Context, field string, values ...string) ([]network, error) {
 	return list[network](ctx, a, "networks", networkFields, field, values)
@@ -93,22 +96,30 @@ func list[T any](ctx context.Context, a *api, collection string, fields []string
 	values []string) ([]T, error) {
 	var all []T
 	for chunk := range slices.Chunk(values, valuesPerRequest) {
-		next := a.client.ServiceURL(collection) + "?" + url.Values{field: chunk, "fields": fields}.Encode()
-		for next != "" {
+		first := a.client.ServiceURL(collection)
+		next := first + "?" + url.Values{field: chunk, "fields": fields}.Encode()
+		for pages := 0; next != ""; pages++ {
+			if pages == maxPages {
+				return nil, fmt.Errorf("%w: the list of %s has more than %d pages", errNoNeutron, collection, maxPages)
+			}
 			page, following, err := page[T](ctx, a, collection, next)
 			if err != nil {
 				return nil, err
 			}
-			all, next = append(all, page...), following
+			all, next = append(all, page...), ""
+			if following != "" {
+				next = first + "?" + following
+			}
 		}
 	}
 	return all, nil
 }
 
-// page reads one page of a collection and returns the URL of the next one. A response without the collection,
+// page reads one page of a collection and returns the query of the next one. The host of a link is not used: it may be
+// wrong behind a proxy, and another host would receive the token. A response without the collection,
 // such as that of a proxy in front of an unavailable Neutron, is errNoNeutron. gophercloud's own lists would
 // be empty, and existing networks would appear to be gone.
-func page[T any](ctx context.Context, a *api, collection, at string) (page []T, next string, err error) {
+func page[T any](ctx context.Context, a *api, collection, at string) (page []T, query string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	var answer map[string]json.RawMessage
@@ -126,8 +137,15 @@ func page[T any](ctx context.Context, a *api, collection, at string) (page []T, 
 	if err != nil {
 		return nil, "", errors.Join(errNoNeutron, err)
 	}
-	next, err = gophercloud.ExtractNextURL(links)
-	return page, next, err
+	next, err := gophercloud.ExtractNextURL(links)
+	if err != nil || next == "" {
+		return page, "", err
+	}
+	link, err := url.Parse(next)
+	if err != nil || link.RawQuery == "" {
+		return nil, "", errors.Join(fmt.Errorf("%w: the next page has no marker", errNoNeutron), err)
+	}
+	return page, link.RawQuery, nil
 }
 
 // newNetworks are networks to be created in one request. Neutron creates all of them or none.

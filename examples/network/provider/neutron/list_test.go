@@ -3,6 +3,7 @@ package neutron
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"testing"
 
@@ -71,6 +72,29 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	if took := len(r.took()); err != nil ||
 		!slices.Equal(uids, []types.UID{"uid-0", "uid-1", "uid-2", "uid-3", "uid-4"}) || took != 3 {
 		t.Errorf("List returned %q, %v with %d requests", uids, err, took)
+	}
+}
+
+// Links to the next page are followed on the same server only, and not for ever.
+func TestLinksAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	for _, link := range []string{"http://other.example:9696/v2.0/networks?marker=a", "//other.example?x", "/networks",
+		"http://neutron.example:9696/v2.0/networks?marker=a"} {
+		t.Run(link, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t, func(q *http.Request) (*http.Response, error) {
+				if q.URL.Host != "neutron.example:9696" || q.URL.Scheme != "http" {
+					t.Errorf("a request was sent to %s", q.URL)
+				}
+				collection := path.Base(q.URL.Path)
+				return response(q, http.StatusOK, fmt.Sprintf(`{%q:[],"%s_links":[{"rel":"next","href":%q}]}`, collection,
+					collection, link)), nil
+			})
+			_, err := p.List(t.Context())
+			if reason, message := reasonOf(t, err); reason != provider.NotConfigured {
+				t.Errorf("got %s, %s; want %s", reason, message, provider.NotConfigured)
+			}
+		})
 	}
 }
 
