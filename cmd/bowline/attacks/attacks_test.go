@@ -98,6 +98,7 @@ func areas() []area {
 		{"webhooks", webhooks},
 		{"conversions", conversions},
 		{"admission", admission},
+		{"clocks", clocks},
 		{"endpoints", endpoints},
 		{"journal", journal},
 		{"YAML output", yamlOutput},

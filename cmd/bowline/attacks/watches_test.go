@@ -20,6 +20,8 @@ func watches() []row {
 			run: watching(1, 1000, "", 10)},
 		{name: "10,000 watches, and 10 writes", codes: ok, livez: maxLivez, within: 2 * minute, cpu: 15 * time.Second,
 			run: watching(10, 1000, "", 10)},
+		{name: "100,000 watches, and 10 writes", codes: ok, within: 4 * minute, cpu: 90 * time.Second, memory: 2560,
+			run: watching(100, 1000, "", 10)},
 		{name: "20 watches with a selector of 2,000 requirements, and 20 writes", codes: ok, livez: maxLivez,
 			run: watching(1, 20, selector, 20)},
 		{name: "300 watches with the state first", codes: ok, livez: maxLivez, setup: manyConfigMaps(50),
@@ -66,7 +68,7 @@ func watching(connections, each int, parameters string, writes int) func(*server
 				if n%atOnce != 0 && n < each {
 					continue
 				}
-				if err := errors.Join(f.out.Flush(), f.answered(n, started.Add(2*time.Minute))); err != nil {
+				if err := errors.Join(f.out.Flush(), f.answered(n, started.Add(4*time.Minute))); err != nil {
 					return answer{err: err}
 				}
 			}
