@@ -2,7 +2,7 @@ package attacks
 
 import "time"
 
-// farTimes are times at which the arithmetic of Go, Unix or RFC 3339 ends. Jumps of a clock leave such times in objects.
+// farTimes are the limits of the times of Go, Unix and RFC 3339. A clock that jumps leaves such times in objects.
 var farTimes = []string{"0001-01-01T00:00:01Z", "1677-09-21T00:12:43Z", "1969-12-31T23:59:59Z", "2262-04-11T23:47:17Z",
 	"9999-12-31T23:59:59Z"}
 

@@ -6,7 +6,4 @@ var exceeds = map[string]map[string]string{
 		"a byte every 100 ms": "?timeout= of a request does not end the call of a conversion webhook, which takes 30 s at most",
 		"silence":             "the same",
 	},
-	"slow clients": {
-		"a body of a byte a second on each path": "one of 30 clients lost its answer: the server closed the connection while the client sent",
-	},
 }

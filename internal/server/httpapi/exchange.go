@@ -63,9 +63,8 @@ func (x *exchange) ReadBody() ([]byte, error) {
 	return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 }
 
-// discardBody reads the body of a request that does not use it, over HTTP/1.1, where net/http would do so before it sends
-// the answer. It returns an error if the body is too long or does not come
-// within the time.
+// discardBody reads the body of a request that does not use it, over HTTP/1.1, where net/http would do so before it
+// sends the answer. It returns an error if the body is too long or does not come within the time.
 func (x *exchange) discardBody(within time.Duration) error {
 	r, rc := x.r, http.NewResponseController(x.ResponseWriter)
 	if r.ProtoMajor > 1 || r.ContentLength == 0 {

@@ -159,8 +159,8 @@ const (
 	maxDelayed = 4096
 )
 
-// delayRefusal delays a refusal, unless the client disconnects, and then discards a body whose length is known. Otherwise
-// net/http would close the connection, and a new one costs ten times as much.
+// delayRefusal delays a refusal, unless the client disconnects, and then discards a body whose length is known.
+// Otherwise net/http would close the connection, and a new one costs ten times as much.
 func (h *Handler) delayRefusal(x *exchange) {
 	defer h.delayedRefusals.Add(-1)
 	if h.delayedRefusals.Add(1) <= maxDelayed {

@@ -50,10 +50,11 @@ func adjustGC(before int) {
 // gcSentinel is allocated without references, so that the next collection runs its cleanup.
 type gcSentinel struct{ _ *gcSentinel }
 
-// marked returns the number of bytes that the last collection marked: the live heap, and the stacks and global variables.
-// The GC percentage refers to all of them.
+// marked returns the number of bytes that the last collection marked: the live heap, the stacks and the global
+// variables. The GC percentage refers to all of them.
 func marked() uint64 {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"},
+		{Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
 	total := uint64(0)
 	for _, s := range samples {
@@ -62,8 +63,8 @@ func marked() uint64 {
 	return total
 }
 
-// minGarbage is the number of bytes of garbage that may accumulate even in a small heap. Otherwise one request that
-// allocates much causes a collection every few megabytes, and those of other clients wait for it.
+// minGarbage is the number of bytes of garbage that may accumulate even in a small heap. Otherwise a request that
+// allocates much memory causes a collection every few megabytes, which delays the requests of other clients.
 const minGarbage = 48 << 20
 
 // garbagePercent returns the GC percentage for a heap with live bytes. For 100,000 objects of 1 KiB, 70

@@ -27,7 +27,8 @@ func TestGCStartsBeforeLimit(t *testing.T) {
 		limit int64
 		want  int
 	}{
-		{0, 100, maxPercent}, {100, math.MaxInt64, maxPercent}, {100, 300, 100}, {10, 100, 450}, {50, 100, 50}, {60, 100, 33}, {80, 100, 12},
+		{0, 100, maxPercent}, {100, math.MaxInt64, maxPercent}, {100, 300, 100}, {10, 100, 450},
+		{50, 100, 50}, {60, 100, 33}, {80, 100, 12},
 		{95, 100, minPercent}, {200, 100, minPercent},
 	} {
 		if got := percentWithin(c.live, c.limit); got != c.want {
