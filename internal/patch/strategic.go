@@ -35,12 +35,12 @@ func applyStrategic(current, patch []byte, prototype runtime.Object,
 	return next, strict, err
 }
 
-// mergeStrategic merges a patch into an object, both of which it changes. The library panics if it is given what it
-// does not expect, such as an object as the key of a list item.
-func mergeStrategic(was, change map[string]any, prototype runtime.Object) (is map[string]any, err error) {
+// mergeStrategic merges change into stored, and modifies both. It returns a 400 if the library panics, as it does if the
+// key of a list item is an object.
+func mergeStrategic(stored, change map[string]any, prototype runtime.Object) (merged map[string]any, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			is, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the strategic merge patch cannot be applied: %v", panicked))
+			merged, err = nil, apierrors.NewBadRequest(fmt.Sprintf("invalid strategic merge patch: %v", panicked))
 		}
 	}()
 	types, err := strategicpatch.NewPatchMetaFromStruct(prototype)
@@ -51,14 +51,14 @@ func mergeStrategic(was, change map[string]any, prototype runtime.Object) (is ma
 	if err := checkDeletions(change); err != nil {
 		return nil, err
 	}
-	if err := checkComparisons(was, change, tags); err != nil {
+	if err := checkComparisons(stored, change, tags); err != nil {
 		return nil, err
 	}
-	is, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(was, change, tags)
+	merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(stored, change, tags)
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	return is, nil
+	return merged, nil
 }
 
 // decodeNamedFields decodes the fields of an object that a patch names, and leaves the values of the others as JSON.

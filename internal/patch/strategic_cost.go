@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxComparisons is the number of pairs of list items that a strategic merge patch may compare with each other. The
-	// library searches the lists for each item, and sorts them by searching both of each two items that it compares.
-	// That takes up to 400 ns for each pair of items.
+	// maxComparisons limits the estimated comparisons of list items. The library searches a list linearly for each
+	// item of the patch, and its sort searches linearly for the positions of both items at each comparison. The sort
+	// takes up to 400 ns for each pair of items.
 	maxComparisons = 2_000_000
-	// longKey is the length, in bytes, of a key that takes twice as long to compare as a short one.
+	// longKey is a length in bytes: every longKey bytes of the longest key add the cost of one more comparison.
 	longKey = 512
 )
 
@@ -24,8 +24,7 @@ const (
 	deletionPrefix = "$deleteFromPrimitiveList/"
 )
 
-// checkComparisons returns the 413 of a patch that takes more than maxComparisons comparisons, by an estimate that is
-// never much too low.
+// checkComparisons returns a 413 if the estimated comparisons of a patch exceed maxComparisons.
 func checkComparisons(current, change map[string]any, tags strategicpatch.LookupPatchMeta) error {
 	var e estimate
 	e.object(current, []map[string]any{change}, tags)
@@ -33,25 +32,26 @@ func checkComparisons(current, change map[string]any, tags strategicpatch.Lookup
 		return nil
 	}
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-		"merging the lists of the strategic merge patch takes %d comparisons of list items or more: limit is %d; use a JSON patch "+
-			"or an apply",
+		"the strategic merge patch needs an estimated %d comparisons of list items or more: limit is %d; use a JSON patch or "+
+			"server-side apply",
 		e.comparisons, maxComparisons))
 }
 
-// estimate counts the comparisons of a merge. Only the lists that are merged count, not those that a patch replaces or
-// adds. It stops once it exceeds maxComparisons.
+// estimate adds up the comparisons of a merge. A list that the patch replaces, or that the object does not have, costs
+// nothing unless the patch also orders it with $setElementOrder, or several items of the patch merge into it. Counting
+// stops soon after the sum exceeds maxComparisons.
 type estimate struct{ comparisons int }
 
-// listPatch is what one patch says of a list.
+// listPatch holds the parts of a patch that concern one list.
 type listPatch struct {
-	items   []any
-	found   bool // whether the patch has items, even if there are none
-	order   []any
-	ordered bool
+	items    []any
+	hasItems bool // the patch contains the list, which may be empty
+	order    []any
+	hasOrder bool // the patch contains $setElementOrder, which may be empty
 }
 
-// object adds the cost of merging patches into an object, one after the other. Items of one key in a list, for example,
-// are such patches. stored is nil if the object does not exist; then the first patch becomes the object.
+// object adds the cost of applying patches to one object in order. There are several if a patch lists several items
+// with the same key. If stored is nil, the library adds the first patch as the object and merges the others into it.
 func (e *estimate) object(stored map[string]any, patches []map[string]any, tags strategicpatch.LookupPatchMeta) {
 	if len(patches) == 1 {
 		if _, replaces := patches[0][directiveField]; replaces || stored == nil {
@@ -89,12 +89,12 @@ func (e *estimate) object(stored map[string]any, patches []map[string]any, tags 
 		if slices.Contains(field.GetPatchStrategies(), "merge") {
 			e.list(was, exists, values, inner, field.GetPatchMergeKey())
 		} else {
-			e.orders(was, exists, values)
+			e.replacedList(was, exists, values)
 		}
 	}
 }
 
-// listsOf returns what a patch says of each list.
+// listsOf groups the lists and the directives of a patch by the name of the list.
 func listsOf(patch map[string]any) map[string]listPatch {
 	lists := map[string]listPatch{}
 	for name, value := range patch {
@@ -104,21 +104,21 @@ func listsOf(patch map[string]any) map[string]listPatch {
 		}
 		if list, ok := strings.CutPrefix(name, orderPrefix); ok {
 			p := lists[list]
-			p.order, p.ordered = items, true
+			p.order, p.hasOrder = items, true
 			lists[list] = p
 			continue
 		}
-		// The library deletes plain values quickly, but merges an empty list of deletions like any other list.
+		// Deleting scalars is cheap, but the library merges an empty list of deletions like an ordinary list.
 		list, deletes := strings.CutPrefix(name, deletionPrefix)
-		if p := lists[list]; !deletes || len(items) == 0 && !p.found {
-			p.items, p.found = items, true
+		if p := lists[list]; !deletes || len(items) == 0 && !p.hasItems {
+			p.items, p.hasItems = items, true
 			lists[list] = p
 		}
 	}
 	return lists
 }
 
-// list adds the cost of merging patches into a list, one after the other, and that of merging their items.
+// list adds the cost of applying patches to one list in order, and that of merging their items.
 func (e *estimate) list(stored []any, exists bool, patches []listPatch, tags strategicpatch.LookupPatchMeta,
 	key string) {
 	longest, all := longestKey(stored, key), []any(nil)
@@ -131,13 +131,13 @@ func (e *estimate) list(stored []any, exists bool, patches []listPatch, tags str
 	for _, p := range patches {
 		was := length
 		length += len(p.items)
-		if exists && p.found {
+		if exists && p.hasItems {
 			e.comparisons += length * max(was, len(p.items)) * weight
 		}
-		if p.ordered {
+		if p.hasOrder {
 			e.comparisons += length * max(was, 2*len(p.order)) * weight
 		}
-		exists = exists || p.found
+		exists = exists || p.hasItems
 	}
 	if key == "" || e.comparisons > maxComparisons {
 		return
@@ -145,7 +145,8 @@ func (e *estimate) list(stored []any, exists bool, patches []listPatch, tags str
 	e.items(stored, all, tags, key)
 }
 
-// items adds the cost of merging items of patches into those of a list that have the same key, and into each other.
+// items adds the cost of merging the fields of list items. Each patched item merges into the stored item with its key,
+// or into an earlier patched item with that key.
 func (e *estimate) items(stored, patched []any, tags strategicpatch.LookupPatchMeta, key string) {
 	patches := map[any][]map[string]any{}
 	for _, item := range patched {
@@ -168,16 +169,16 @@ func (e *estimate) items(stored, patched []any, tags strategicpatch.LookupPatchM
 	}
 }
 
-// orders adds the cost of sorting a list that a patch replaces.
-func (e *estimate) orders(stored []any, exists bool, patches []listPatch) {
+// replacedList adds the cost of applying $setElementOrder to a list whose patch strategy is not merge.
+func (e *estimate) replacedList(stored []any, exists bool, patches []listPatch) {
 	length := len(stored)
 	for _, p := range patches {
 		was := length
 		length = max(length, len(p.items))
-		if p.ordered && (exists || p.found) {
+		if p.hasOrder && (exists || p.hasItems) {
 			e.comparisons += length * max(was, 2*len(p.order)) * (1 + longestKey(p.order, "")/longKey)
 		}
-		exists = exists || p.found
+		exists = exists || p.hasItems
 	}
 }
 
@@ -205,8 +206,8 @@ func longestKey(items []any, key string) int {
 	return longest
 }
 
-// checkDeletions returns the 400 of a deletion directive that holds something else than plain values. The library would
-// merge an object into the field, without regard to its type or cost.
+// checkDeletions returns a 400 if a $deleteFromPrimitiveList directive contains an object or a nested list. The library
+// would merge an object into the field, checked neither by type nor by checkComparisons.
 func checkDeletions(change any) error {
 	switch v := change.(type) {
 	case []any:
@@ -217,8 +218,8 @@ func checkDeletions(change any) error {
 		}
 	case map[string]any:
 		for name, value := range v {
-			if strings.HasPrefix(name, deletionPrefix) && !deletesValues(value) {
-				return apierrors.NewBadRequest(fmt.Sprintf("%q must be a list of strings, numbers or booleans", name))
+			if strings.HasPrefix(name, deletionPrefix) && !isScalarOrScalars(value) {
+				return apierrors.NewBadRequest(fmt.Sprintf("%q must not contain objects or nested lists", name))
 			}
 			if err := checkDeletions(value); err != nil {
 				return err
@@ -228,9 +229,9 @@ func checkDeletions(change any) error {
 	return nil
 }
 
-// deletesValues reports whether the value of a deletion directive contains neither objects nor lists.
-func deletesValues(value any) bool {
-	plain := func(v any) bool {
+// isScalarOrScalars reports whether value is a scalar or a list of scalars.
+func isScalarOrScalars(value any) bool {
+	scalar := func(v any) bool {
 		switch v.(type) {
 		case map[string]any, []any:
 			return false
@@ -238,7 +239,7 @@ func deletesValues(value any) bool {
 		return true
 	}
 	if items, ok := value.([]any); ok {
-		return !slices.ContainsFunc(items, func(item any) bool { return !plain(item) })
+		return !slices.ContainsFunc(items, func(item any) bool { return !scalar(item) })
 	}
-	return plain(value)
+	return scalar(value)
 }

@@ -27,8 +27,9 @@ func list(format string, n int) string {
 	return b.String()
 }
 
-// TestStrategicCost checks which patches are refused with a 413, because the library compares too many list items.
-func TestStrategicCost(t *testing.T) {
+// TestCostlyStrategicPatchIsRefused checks which patches are a 413, because the library would compare too many list
+// items.
+func TestCostlyStrategicPatchIsRefused(t *testing.T) {
 	t.Parallel()
 	account := func(n int) string { return `{"secrets":[` + list(`{"name":"s%d"}`, n) + `]}` }
 	order := func(n int) string { return `"$setElementOrder/secrets":[` + list(`{"name":"s%d"}`, n) + `]` }
@@ -53,14 +54,14 @@ func TestStrategicCost(t *testing.T) {
 			`{"$deleteFromPrimitiveList/secrets":[]}`, true},
 		{"an empty order of a list of 5,000", &corev1.ServiceAccount{}, account(5_000),
 			`{"$setElementOrder/secrets":[]}`, true},
-		{"an order of 800 for as many", &corev1.ServiceAccount{}, account(800), "{" + order(800) + "}", false},
-		{"an order of 20,000 for 100", &corev1.ServiceAccount{}, account(100), "{" + order(20_000) + "}", true},
+		{"$setElementOrder of 800 on 800 items", &corev1.ServiceAccount{}, account(800), "{" + order(800) + "}", false},
+		{"$setElementOrder of 20,000 on 100 items", &corev1.ServiceAccount{}, account(100), "{" + order(20_000) + "}", true},
 		{"5,000 items for an empty list", &corev1.ServiceAccount{}, account(0), account(5_000), true},
 		{"names of 4 KiB", &corev1.ServiceAccount{}, account(700),
 			`{"secrets":[{"name":"` + strings.Repeat("x", 4_096) + `"}]}`, true},
 		{"a replacement of a list of 5,000", &corev1.ServiceAccount{}, account(5_000),
 			`{"$patch":"replace","secrets":[{"name":"a"}]}`, false},
-		{"arguments, which are replaced", &appsv1.Deployment{},
+		{"args are replaced, not merged", &appsv1.Deployment{},
 			deployment(`{"name":"c","args":[` + list(`"%d"`, 5_000) + `]}`),
 			deployment(`{"name":"c","args":[` + list(`"%d"`, 4_000) + `]}`), false},
 		{"an order of arguments", &appsv1.Deployment{}, deployment(`{"name":"c","args":[` + list(`"%d"`, 5_000) + `]}`),
@@ -69,9 +70,9 @@ func TestStrategicCost(t *testing.T) {
 			deployment(list(`{"name":"c%d","env":[{"name":"a"}]}`, 1_400)), false},
 		{"variables of items with the same name", &appsv1.Deployment{}, deployment(env("d", 1)),
 			deployment(env("c", 1_200) + "," + env("c", 1_200) + "," + env("c", 1_200)), true},
-		{"a list that items with the same name sort often", &appsv1.Deployment{}, deployment(env("c", 400)),
+		{"101 items for one stored container, each sorting its env", &appsv1.Deployment{}, deployment(env("c", 400)),
 			deployment(empty + strings.Repeat(","+empty, 100)), true},
-		{"such a list in a new item", &appsv1.Deployment{}, deployment(env("d", 1)),
+		{"101 items for one new container, each sorting its env", &appsv1.Deployment{}, deployment(env("d", 1)),
 			deployment(env("c", 400) + strings.Repeat(","+empty, 100)), true},
 		{"finalizers", &corev1.Pod{}, `{"metadata":{"finalizers":[` + list(`"e.com/f%d"`, 3_000) + `]}}`,
 			`{"metadata":{"finalizers":["e.com/a"]}}`, true},
@@ -91,19 +92,19 @@ func TestStrategicCost(t *testing.T) {
 	}
 }
 
-// TestStrategicBadRequests checks that patches which the library cannot handle are answered with a 400.
-func TestStrategicBadRequests(t *testing.T) {
+// TestInvalidStrategicPatchIsBadRequest checks that patches for which the library panics are a 400.
+func TestInvalidStrategicPatchIsBadRequest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, was, patch, text string }{
-		{"an object as a key", `{"secrets":[{"name":{}}]}`, `{"secrets":[{"name":{}}]}`, "cannot be applied"},
-		{"an object in retainKeys", `{"secrets":[]}`, `{"$retainKeys":[{}]}`, "cannot be applied"},
+		{"an object as a key", `{"secrets":[{"name":{}}]}`, `{"secrets":[{"name":{}}]}`, "invalid strategic merge patch"},
+		{"an object in retainKeys", `{"secrets":[]}`, `{"$retainKeys":[{}]}`, "invalid strategic merge patch"},
 		{"an object in an order", `{"metadata":{"finalizers":["a"]}}`,
-			`{"metadata":{"$setElementOrder/finalizers":[{}]}}`, "cannot be applied"},
-		{"a deletion of an object", `{"metadata":{}}`, `{"$deleteFromPrimitiveList/metadata":{}}`, "must be a list"},
+			`{"metadata":{"$setElementOrder/finalizers":[{}]}}`, "invalid strategic merge patch"},
+		{"a deletion of an object", `{"metadata":{}}`, `{"$deleteFromPrimitiveList/metadata":{}}`, "must not contain objects"},
 		{"a deletion of objects", `{"secrets":[{"name":"a"}]}`, `{"$deleteFromPrimitiveList/secrets":[{"name":"a"}]}`,
-			"must be a list"},
-		{"a deletion below an object", `{"metadata":{}}`,
-			`{"metadata":{"ownerReferences":[{"uid":"a","$deleteFromPrimitiveList/x":[[]]}]}}`, "must be a list"},
+			"must not contain objects"},
+		{"a deletion directive in a list item", `{"metadata":{}}`,
+			`{"metadata":{"ownerReferences":[{"uid":"a","$deleteFromPrimitiveList/x":[[]]}]}}`, "must not contain objects"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ type http1Conn struct {
 	reader *bufio.Reader
 }
 
-// dialHTTP1 opens a connection that lasts for a minute, or as long as the test.
+// dialHTTP1 opens a connection with a deadline of a minute, and closes it when the test ends.
 func dialHTTP1(t *testing.T, w *testPlane) *http1Conn {
 	t.Helper()
 	config := must(rest.TLSConfigFor(w.config))(t)
@@ -32,14 +32,14 @@ func dialHTTP1(t *testing.T, w *testPlane) *http1Conn {
 	return &http1Conn{conn, bufio.NewReader(conn)}
 }
 
-// request sends the head of a request, whose body has length bytes, and the start of the body.
+// request sends the header of a request with a body of length bytes, and only the start of the body.
 func (c *http1Conn) request(t *testing.T, method, path string, length int, start string) {
 	t.Helper()
 	must(fmt.Fprintf(c.net, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method,
 		path, length, start))(t)
 }
 
-// wantCode reads an answer.
+// wantCode reads a response, and ends the test unless its status is code.
 func (c *http1Conn) wantCode(t *testing.T, code int) {
 	t.Helper()
 	resp, err := http.ReadResponse(c.reader, nil)
@@ -52,7 +52,7 @@ func (c *http1Conn) wantCode(t *testing.T, code int) {
 	}
 }
 
-// A request is answered although its body comes a byte at a time, whether the server reads the body or not.
+// A client that sends its body a byte at a time gets a response, whether the handler reads the body or not.
 func TestSlowBodyIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
@@ -76,8 +76,8 @@ func TestSlowBodyIsAnswered(t *testing.T) {
 	}
 }
 
-// A watch and a backup, which have no deadline, do not wait for a body.
-func TestMissingBodyIsAnswered(t *testing.T) {
+// Watches and backups have no deadline, but the server waits for their body for 5 seconds only.
+func TestWatchAndBackupRejectMissingBody(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	for _, path := range []string{configMaps + "?watch=true", "/bowline/backup"} {
@@ -98,12 +98,12 @@ func TestConnectionServesAfterDeadline(t *testing.T) {
 	const body = `{"metadata":{"name":"a"}}`
 	conn.request(t, http.MethodPost, configMaps+"?timeout=100ms", len(body), body)
 	conn.wantCode(t, http.StatusGatewayTimeout)
-	for range 8 { // longer than a client may take to read its answer
+	for range 8 { // longer than the 5 seconds in which a client may read the late response
 		time.Sleep(time.Second)
 		conn.request(t, http.MethodGet, configMaps, 0, "")
 		conn.wantCode(t, http.StatusOK)
 	}
-	// Nor is the next request affected by a body that was not read.
+	// A request whose handler ignores the body does not break the next one either.
 	conn.request(t, http.MethodPost, "/version", len(body), body)
 	conn.wantCode(t, http.StatusOK)
 	conn.request(t, http.MethodGet, configMaps, 0, "")

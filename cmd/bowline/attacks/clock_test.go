@@ -2,11 +2,12 @@ package attacks
 
 import "time"
 
-// farTimes are the limits of the times of Go, Unix and RFC 3339. A clock that jumps leaves such times in objects.
+// farTimes are near the limits of time.Time, of nanoseconds in an int64 and of RFC 3339, and one is before the Unix
+// epoch. A clock that jumps can leave them in objects.
 var farTimes = []string{"0001-01-01T00:00:01Z", "1677-09-21T00:12:43Z", "1969-12-31T23:59:59Z", "2262-04-11T23:47:17Z",
 	"9999-12-31T23:59:59Z"}
 
-// clocks are objects whose times are far from now, each of a kind with a controller that counts from such a time.
+// clocks returns rows that write such times into fields that controllers read.
 func clocks() (rows []row) {
 	for _, at := range farTimes {
 		for _, r := range clockRows(at) {
@@ -21,7 +22,7 @@ func clocks() (rows []row) {
 		send:  []request{{method: "DELETE", path: pods + "/p", body: `{"gracePeriodSeconds":` + long + `}`}}})
 }
 
-// clockRows are the rows for one time.
+// clockRows returns the rows for one time.
 func clockRows(at string) []row {
 	const (
 		jobs   = "/apis/batch/v1/namespaces/default/jobs"
@@ -37,32 +38,32 @@ func clockRows(at string) []row {
 	when := `"` + at + `"`
 	status := func(path, body string) []request { return patch(path+"/status", mergeType, `{"status":`+body+`}`) }
 	return []row{
-		{name: "the lease of a node", setup: post(nodes, `{"metadata":{"name":"n"}}`), send: post(leases,
+		{name: "Lease spec.renewTime", setup: post(nodes, `{"metadata":{"name":"n"}}`), send: post(leases,
 			`{"metadata":{"name":"n"},"spec":{"holderIdentity":"n","leaseDurationSeconds":2147483647,"renewTime":`+micro+
 				`,"acquireTime":`+micro+`}}`)},
-		{name: "the heartbeat of a node", setup: post(nodes, `{"metadata":{"name":"n"}}`), send: status(nodes+"/n",
+		{name: "Node lastHeartbeatTime", setup: post(nodes, `{"metadata":{"name":"n"}}`), send: status(nodes+"/n",
 			`{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":`+when+`,"lastTransitionTime":`+when+`}]}`)},
-		{name: "a schedule", setup: post(crons, `{"metadata":{"name":"c"},"spec":{"schedule":"* * * * *","suspend":false,`+
+		{name: "CronJob status.lastScheduleTime", setup: post(crons, `{"metadata":{"name":"c"},"spec":{"schedule":"* * * * *","suspend":false,`+
 			`"startingDeadlineSeconds":9223372036854775807,"jobTemplate":{"spec":{`+pod+`}}}}`),
 			send: status(crons+"/c", `{"lastScheduleTime":`+when+`,"lastSuccessfulTime":`+when+`}`)},
-		{name: "the start of a job", setup: post(jobs, job), send: status(jobs+"/j", `{"startTime":`+when+`}`)},
-		{name: "the end of a job", setup: post(jobs, job), send: status(jobs+"/j",
+		{name: "Job status.startTime", setup: post(jobs, job), send: status(jobs+"/j", `{"startTime":`+when+`}`)},
+		{name: "Job status.completionTime", setup: post(jobs, job), send: status(jobs+"/j",
 			`{"startTime":`+when+`,"completionTime":`+when+`,"succeeded":1,"conditions":[{"type":"SuccessCriteriaMet",`+
 				`"status":"True","lastTransitionTime":`+when+`},{"type":"Complete","status":"True","lastTransitionTime":`+when+`}]}`)},
-		{name: "the start of a pod", setup: post(pods, podNamed("p")), send: status(pods+"/p",
+		{name: "Pod status.startTime", setup: post(pods, podNamed("p")), send: status(pods+"/p",
 			`{"phase":"Running","startTime":`+when+`,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":`+when+`}]}`)},
-		{name: "an event", send: post(events, `{"metadata":{"name":"e"},"involvedObject":{"namespace":"default"},"reason":"r",`+
+		{name: "Event lastTimestamp", send: post(events, `{"metadata":{"name":"e"},"involvedObject":{"namespace":"default"},"reason":"r",`+
 			`"type":"Normal","firstTimestamp":`+when+`,"lastTimestamp":`+when+`}`)},
-		{name: "a deployment's condition", setup: post(deployments, deployment), send: status(deployments+"/d",
+		{name: "Deployment lastUpdateTime", setup: post(deployments, deployment), send: status(deployments+"/d",
 			`{"conditions":[{"type":"Progressing","status":"True","reason":"ReplicaSetUpdated","lastUpdateTime":`+when+
 				`,"lastTransitionTime":`+when+`}]}`), within: 2 * time.Second},
-		{name: "a disrupted pod", setup: post(pdbs, `{"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{}}}`),
+		{name: "PodDisruptionBudget status.disruptedPods", setup: post(pdbs, `{"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{}}}`),
 			send: status(pdbs+"/b", `{"observedGeneration":1,"disruptedPods":{"p":`+when+`},"disruptionsAllowed":0,`+
 				`"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}`)},
 	}
 }
 
-// podNamed is a pod that no scheduler places.
+// podNamed returns a pod that stays unscheduled.
 func podNamed(name string) string {
 	return `{"metadata":{"name":"` + name + `"},"spec":{"schedulerName":"none","containers":[{"name":"c","image":"i"}]}}`
 }

@@ -85,5 +85,5 @@ func ofContainer(fields string) string {
 	return `{"spec":{"template":{"spec":{"containers":[{"name":"c",` + fields + `}]}}}}`
 }
 
-// ofPod is a patch of the pods of a deployment.
+// ofPod returns a patch of the pod template of deployment.
 func ofPod(fields string) string { return `{"spec":{"template":{"spec":{` + fields + `}}}}` }

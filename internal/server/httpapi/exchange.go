@@ -63,8 +63,9 @@ func (x *exchange) ReadBody() ([]byte, error) {
 	return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 }
 
-// discardBody reads the body of a request that does not use it, over HTTP/1.1, where net/http would do so before it
-// sends the answer. It returns an error if the body is too long or does not come within the time.
+// discardBody reads and discards the body of an HTTP/1.1 request whose handler does not need it. Otherwise net/http
+// would do so before it sends the response, without a time limit. It returns an error if the body exceeds
+// request.MaxBody or does not arrive within the given time. For other protocols it does nothing.
 func (x *exchange) discardBody(within time.Duration) error {
 	r, rc := x.r, http.NewResponseController(x.ResponseWriter)
 	if r.ProtoMajor > 1 || r.ContentLength == 0 {
@@ -73,7 +74,7 @@ func (x *exchange) discardBody(within time.Duration) error {
 	if r.ContentLength > request.MaxBody {
 		return status.TooBig(request.MaxBody)
 	}
-	if rc.SetReadDeadline(time.Now().Add(within)) != nil { // in process, where nothing waits for the body
+	if rc.SetReadDeadline(time.Now().Add(within)) != nil { // an in-process request has no connection
 		return nil
 	}
 	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, request.MaxBody+1))
@@ -81,19 +82,18 @@ func (x *exchange) discardBody(within time.Duration) error {
 	case n > request.MaxBody:
 		return status.TooBig(request.MaxBody)
 	case err != nil:
-		return apierrors.NewBadRequest("the body of the request did not come: " + err.Error())
+		return apierrors.NewBadRequest("the request body was not received in full: " + err.Error())
 	}
 	x.body.CompareAndSwap(bodyUnread, bodyRead)
-	rc.SetReadDeadline(time.Time{}) // net/http waits for the end of the connection
+	rc.SetReadDeadline(time.Time{}) // net/http reads in the background, and would take the deadline for a disconnect
 	return nil
 }
 
-// The states of a body. It is bodyRead also if there is none, and bodyEnded if it was not read before the request's
-// deadline.
+// The states of a body.
 const (
-	bodyUnread = iota
-	bodyRead
-	bodyEnded
+	bodyUnread = iota // not yet read in full
+	bodyRead          // read in full, or the request has none
+	bodyEnded         // the request's deadline passed first
 )
 
 // answerGrace is how long a client may take to read its answer after the request's deadline, and to send the rest of a
@@ -101,27 +101,29 @@ const (
 const answerGrace = 5 * time.Second
 
 // endTransfer ends the reading of the body, and sets the deadline for writes, so that a client that does not send its
-// request or does not read its answer does not hold its seats. It does not set a deadline for reads once the body was
-// read, or if there is none: net/http then waits for the end of the connection, and would take the deadline for it.
+// request or does not read its answer does not hold its seats. It leaves the deadline for reads alone once the body
+// has been read, or if there is none: net/http then reads in the background to detect a disconnect, and would take an
+// expired deadline for one.
 func (x *exchange) endTransfer() {
 	now, rc := time.Now(), http.NewResponseController(x.ResponseWriter)
 	if x.body.CompareAndSwap(bodyUnread, bodyEnded) {
 		rc.SetReadDeadline(now)
 	}
 	rc.SetWriteDeadline(now.Add(answerGrace))
-	x.writesEnd.Store(true)
+	x.hasWriteDeadline.Store(true)
 }
 
-// completeAnswer sends the rest of the answer, if the connection may have a deadline or the body was not read, and
-// removes the deadline for writes, because the connection may be reused. net/http reads the rest of the body before it
-// sends a small answer; afterwards it sets the deadline for reads itself.
+// completeAnswer flushes an HTTP/1.1 response and removes the deadline for writes, so that the connection can be
+// reused. If the body is unread, net/http reads the rest of it before it sends a small response: completeAnswer gives
+// the client answerGrace to send the body, and twice that in all. net/http sets the deadline for reads anew for the
+// next request.
 func (x *exchange) completeAnswer() {
-	rest := x.body.Load() != bodyRead
-	if x.r.ProtoMajor != 1 || !rest && !x.writesEnd.Load() {
+	unread := x.body.Load() != bodyRead
+	if x.r.ProtoMajor != 1 || !unread && !x.hasWriteDeadline.Load() {
 		return
 	}
 	rc := http.NewResponseController(x.ResponseWriter)
-	if now := time.Now(); rest {
+	if now := time.Now(); unread {
 		rc.SetReadDeadline(now.Add(answerGrace))
 		rc.SetWriteDeadline(now.Add(2 * answerGrace))
 	}

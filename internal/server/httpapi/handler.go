@@ -93,10 +93,10 @@ type exchange struct {
 	// bounded ends at the request's deadline, or when the client disconnects, even if the context of r does not; nil
 	// for watches and backups.
 	bounded context.Context
-	// body is the state of the body, one of the constants such as bodyUnread.
+	// body is bodyUnread, bodyRead or bodyEnded.
 	body atomic.Int32
-	// writesEnd reports whether the connection has a deadline for writes.
-	writesEnd atomic.Bool
+	// hasWriteDeadline reports whether endTransfer has set the deadline for writes.
+	hasWriteDeadline atomic.Bool
 	// watch is the stream to serve after the frames that opened it have returned; nil for other requests.
 	watch *watching
 }

@@ -19,7 +19,7 @@ func (h *Handler) checkMemory(x *exchange) error {
 	if level == capacity.Enough || level == capacity.Short && !adds(&x.route) || makesRoom(&x.route) {
 		return nil
 	}
-	h.delayRefusal(x)
+	h.prepareRefusal(x)
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the server is short of memory (%s) and rejects this %s; reads and "+
 		"deletes continue: delete objects or definitions, or end watches", level, x.route.Verb), retryAfter)
 }

@@ -142,7 +142,7 @@ func (h *Handler) tooMany(x *exchange, err error) error {
 		return err
 	}
 	if refusal.Waited == 0 {
-		h.delayRefusal(x)
+		h.prepareRefusal(x)
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the server is overloaded: %v; try again after a second, "+
 		"with fewer concurrent requests", refusal), retryAfter)
@@ -153,15 +153,16 @@ const (
 	retryAfter = 1
 	// minDelay is the minimum delay of a refusal, and a third of the maximum: the delays differ so that
 	// clients which were refused together do not return together. maxDelayed is the maximum number of
-	// delayed refusals; others are answered at once. A delayed refusal costs its header and a goroutine, like
+	// delayed refusals; others are not delayed. A delayed refusal costs its header and a goroutine, like
 	// an idle connection.
 	minDelay   = time.Second / 2
 	maxDelayed = 4096
 )
 
-// delayRefusal delays a refusal, unless the client disconnects, and then discards a body whose length is known.
-// Otherwise net/http would close the connection, and a new one costs ten times as much.
-func (h *Handler) delayRefusal(x *exchange) {
+// prepareRefusal waits for a random time, unless the client disconnects or maxDelayed refusals already wait. Then it
+// discards a body of known length: net/http closes a connection whose body is unread, and a new connection costs ten
+// times as much.
+func (h *Handler) prepareRefusal(x *exchange) {
 	defer h.delayedRefusals.Add(-1)
 	if h.delayedRefusals.Add(1) <= maxDelayed {
 		timer := time.NewTimer(minDelay + rand.N(2*minDelay))

@@ -38,8 +38,8 @@ type Applier struct {
 	warned  map[string]struct{} // warnings already reported for it
 }
 
-// NewApplier returns an Applier for the server, whose requests end when ctx ends. It calls warn for each warning of the
-// server, with the source of the object that it is about.
+// NewApplier returns an Applier for the server of config. Canceling ctx cancels its requests. It calls warn for each
+// warning of the server, with the source of the object that it is about.
 func NewApplier(ctx context.Context, config *rest.Config,
 	warn func(about manifest.Source, text string)) (*Applier, error) {
 	a := &Applier{clients: map[schema.GroupVersion]resource.RESTClient{}, warned: map[string]struct{}{}}

@@ -252,7 +252,7 @@ func TestEachApplyReportsWarningWithLocation(t *testing.T) {
 	}
 }
 
-// A server that does not answer does not delay the end of the program.
+// Canceling the context ends an apply to a server that does not answer.
 func TestApplyEndsWithContext(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})

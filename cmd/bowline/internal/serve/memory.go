@@ -27,8 +27,8 @@ func LimitMemory() {
 	}
 }
 
-// LimitGarbage limits garbage to less than the runtime's default of 100 percent of the live heap, unless GOGC
-// is set. Live data is mostly stored objects. With more of them, collections become rarer and more garbage
+// LimitGarbage limits garbage to less than the runtime's default of 100 percent of the live heap, except in small heaps,
+// unless GOGC is set. Live data is mostly stored objects. With more of them, collections become rarer and more garbage
 // accumulates between them, so the percentage shrinks as the heap grows.
 func LimitGarbage() {
 	if os.Getenv("GOGC") == "" {
@@ -39,7 +39,7 @@ func LimitGarbage() {
 // adjustGC sets the GC percentage for the current live heap, and schedules itself to run after the next
 // collection, when the live heap has been measured again.
 func adjustGC(before int) {
-	live := marked()
+	live := gcBase()
 	percent := min(garbagePercent(live), percentWithin(live, debug.SetMemoryLimit(-1)))
 	if percent != before {
 		debug.SetGCPercent(percent)
@@ -50,9 +50,9 @@ func adjustGC(before int) {
 // gcSentinel is allocated without references, so that the next collection runs its cleanup.
 type gcSentinel struct{ _ *gcSentinel }
 
-// marked returns the number of bytes that the last collection marked: the live heap, the stacks and the global
-// variables. The GC percentage refers to all of them.
-func marked() uint64 {
+// gcBase returns the number of bytes to which the GC percentage applies: the live heap, the stacks and the global
+// variables at the last collection.
+func gcBase() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"},
 		{Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
@@ -63,11 +63,11 @@ func marked() uint64 {
 	return total
 }
 
-// minGarbage is the number of bytes of garbage that may accumulate even in a small heap. Otherwise a request that
+// minGarbage is the number of bytes of garbage that accumulate before a collection of a small heap. Otherwise a request that
 // allocates much memory causes a collection every few megabytes, which delays the requests of other clients.
 const minGarbage = 48 << 20
 
-// garbagePercent returns the GC percentage for a heap with live bytes. For 100,000 objects of 1 KiB, 70
+// garbagePercent returns the GC percentage for a heap with live bytes: that of minGarbage in a small heap. For 100,000 objects of 1 KiB, 70
 // percent needs a sixth less memory than 100 percent; for a million objects, 55 percent needs a tenth less
 // than 70 percent. The GC cost per create does not grow with the heap; it only grows as the percentage
 // shrinks (measured in bench/ with go run . -row '00,000|1 M', with GOGC=100, GOGC=70, and without GOGC).
@@ -87,7 +87,7 @@ func garbagePercent(live uint64) int {
 // requests that add to the heap.
 const minPercent = 10
 
-// maxPercent is the GC percentage of an empty heap.
+// maxPercent is the maximum GC percentage: that at which minGarbage accumulates in a heap of 1 MiB.
 const maxPercent = 100 * minGarbage >> 20
 
 // percentWithin returns the GC percentage at which the next collection starts when half of the memory between live

@@ -72,7 +72,7 @@ var (
 // 8 KiB.
 const valuesPerRequest = 50
 
-// maxPages is the maximum number of pages of a list.
+// maxPages limits the pages of a list, so that links that form a loop end in an error.
 const maxPages = 10_000
 
 // networks lists the networks whose field has one of the values.
@@ -115,9 +115,9 @@ func list[T any](ctx context.Context, a *api, collection string, fields []string
 	return all, nil
 }
 
-// page reads one page of a collection and returns the query of the next one. The host of a link is not used: it may be
-// wrong behind a proxy, and another host would receive the token. A response without the collection,
-// such as that of a proxy in front of an unavailable Neutron, is errNoNeutron. gophercloud's own lists would
+// page reads one page of a collection and returns the query of the link to the next page. It ignores the scheme, host and
+// path of the link: they may be wrong behind a proxy, and another host would receive the token. A response without the
+// collection, such as that of a proxy in front of an unavailable Neutron, is errNoNeutron. gophercloud's own lists would
 // be empty, and existing networks would appear to be gone.
 func page[T any](ctx context.Context, a *api, collection, at string) (page []T, query string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
@@ -143,7 +143,7 @@ func page[T any](ctx context.Context, a *api, collection, at string) (page []T, 
 	}
 	link, err := url.Parse(next)
 	if err != nil || link.RawQuery == "" {
-		return nil, "", errors.Join(fmt.Errorf("%w: the next page has no marker", errNoNeutron), err)
+		return nil, "", errors.Join(fmt.Errorf("%w: the link to the next page has no query", errNoNeutron), err)
 	}
 	return page, link.RawQuery, nil
 }

@@ -75,7 +75,7 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	}
 }
 
-// Links to the next page are followed on the same server only, and not for ever.
+// Links to the next page do not lead to another host, and links that form a loop end in an error.
 func TestLinksAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{"http://other.example:9696/v2.0/networks?marker=a", "//other.example?x", "/networks",
