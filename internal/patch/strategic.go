@@ -35,8 +35,8 @@ func applyStrategic(current, patch []byte, prototype runtime.Object,
 	return next, strict, err
 }
 
-// mergeStrategic merges change into stored, and modifies both. It returns a 400 if the library panics, as it does if the
-// key of a list item is an object.
+// mergeStrategic merges change into stored, and modifies both. It returns a 400 if the library panics, as it does if
+// the key of a list item is an object.
 func mergeStrategic(stored, change map[string]any, prototype runtime.Object) (merged map[string]any, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

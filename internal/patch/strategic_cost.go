@@ -150,14 +150,14 @@ func (e *estimate) list(stored []any, exists bool, patches []listPatch, tags str
 func (e *estimate) items(stored, patched []any, tags strategicpatch.LookupPatchMeta, key string) {
 	patches := map[any][]map[string]any{}
 	for _, item := range patched {
-		if k, fields := keyOf(item, key); k != nil {
+		if k, fields, ok := keyOf(item, key); ok {
 			patches[k] = append(patches[k], fields)
 		}
 	}
 	was := map[any]map[string]any{}
 	for _, item := range stored {
-		k, fields := keyOf(item, key)
-		if _, again := was[k]; k != nil && !again {
+		k, fields, ok := keyOf(item, key)
+		if _, again := was[k]; ok && !again {
 			was[k] = fields
 		}
 	}
@@ -171,25 +171,28 @@ func (e *estimate) items(stored, patched []any, tags strategicpatch.LookupPatchM
 
 // replacedList adds the cost of applying $setElementOrder to a list whose patch strategy is not merge.
 func (e *estimate) replacedList(stored []any, exists bool, patches []listPatch) {
-	length := len(stored)
+	length, longest := len(stored), longestKey(stored, "")
 	for _, p := range patches {
 		was := length
 		length = max(length, len(p.items))
+		longest = max(longest, longestKey(p.items, ""), longestKey(p.order, ""))
+		weight := 1 + longest/longKey
 		if p.hasOrder && (exists || p.hasItems) {
-			e.comparisons += length * max(was, 2*len(p.order)) * (1 + longestKey(p.order, "")/longKey)
+			e.comparisons += length * max(was, 2*len(p.order)) * weight
 		}
 		exists = exists || p.hasItems
 	}
 }
 
-// keyOf returns the key and the fields of a list item. The key is nil if the item has none that can be compared.
-func keyOf(item any, key string) (value any, fields map[string]any) {
+// keyOf returns the key and the fields of a list item, and whether it has a key that can be compared: null can be, too.
+func keyOf(item any, key string) (value any, fields map[string]any, ok bool) {
 	fields, _ = item.(map[string]any)
-	switch value := fields[key].(type) {
-	case string, bool, int64, float64:
-		return value, fields
+	value, ok = fields[key]
+	switch value.(type) {
+	case map[string]any, []any:
+		return nil, fields, false // the library panics
 	}
-	return nil, fields
+	return value, fields, ok
 }
 
 // longestKey returns the length of the longest text among the items of a list or, if they are objects, their keys.

@@ -70,6 +70,8 @@ func TestCostlyStrategicPatchIsRefused(t *testing.T) {
 			deployment(list(`{"name":"c%d","env":[{"name":"a"}]}`, 1_400)), false},
 		{"variables of items with the same name", &appsv1.Deployment{}, deployment(env("d", 1)),
 			deployment(env("c", 1_200) + "," + env("c", 1_200) + "," + env("c", 1_200)), true},
+		{"items whose key is null", &appsv1.Deployment{}, deployment(env("c", 1)),
+			deployment(strings.ReplaceAll(env("c", 1_200)+","+env("c", 1_200), `"name":"c"`, `"name":null`)), true},
 		{"101 items for one stored container, each sorting its env", &appsv1.Deployment{}, deployment(env("c", 400)),
 			deployment(empty + strings.Repeat(","+empty, 100)), true},
 		{"101 items for one new container, each sorting its env", &appsv1.Deployment{}, deployment(env("d", 1)),

@@ -3,9 +3,12 @@ package server_test
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,13 +60,14 @@ func TestSlowBodyIsAnswered(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
 	for path, code := range map[string]int{
-		configMaps: http.StatusGatewayTimeout, "/bowline/why": http.StatusGatewayTimeout, "/version": http.StatusOK,
-		"/nowhere": http.StatusNotFound,
+		configMaps + "?timeout=1s": http.StatusGatewayTimeout, "/bowline/why?timeout=1s": http.StatusGatewayTimeout,
+		"/version?timeout=1s": http.StatusOK, "/nowhere": http.StatusNotFound,
+		configMaps + "?timeout=" + strings.Repeat("x", 5_000): http.StatusBadRequest, // a long response
 	} {
-		t.Run(path, func(t *testing.T) {
+		t.Run(path[:min(len(path), 60)], func(t *testing.T) {
 			t.Parallel()
 			conn := dialHTTP1(t, w)
-			conn.request(t, http.MethodPost, path+"?timeout=1s", 1_000, "")
+			conn.request(t, http.MethodPost, path, 1_000, "")
 			go func() {
 				for range time.Tick(200 * time.Millisecond) {
 					if _, err := conn.net.Write([]byte("x")); err != nil {
@@ -103,9 +107,32 @@ func TestConnectionServesAfterDeadline(t *testing.T) {
 		conn.request(t, http.MethodGet, configMaps, 0, "")
 		conn.wantCode(t, http.StatusOK)
 	}
-	// A request whose handler ignores the body does not break the next one either.
-	conn.request(t, http.MethodPost, "/version", len(body), body)
+	// Nor is the next request affected by a watch with a body.
+	conn.request(t, http.MethodGet, configMaps+"?watch=true&timeoutSeconds=1", len(body), body)
+	conn.wantCode(t, http.StatusOK)
+	// Nor by a handler that ignores a slow body.
+	conn.request(t, http.MethodPost, "/version", len(body), "")
+	time.Sleep(100 * time.Millisecond)
+	must(io.WriteString(conn.net, body))(t)
 	conn.wantCode(t, http.StatusOK)
 	conn.request(t, http.MethodGet, configMaps, 0, "")
 	conn.wantCode(t, http.StatusOK)
+}
+
+// A connection on which a body did not arrive in time is closed, because its context is canceled.
+func TestMissingBodyClosesConnection(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	for path, code := range map[string]int{configMaps + "?watch=true": http.StatusBadRequest, "/version": http.StatusOK} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			conn := dialHTTP1(t, w)
+			conn.request(t, http.MethodGet, path, 10, "")
+			conn.wantCode(t, code)
+			must(io.WriteString(conn.net, strings.Repeat("x", 10)))(t)
+			if _, err := conn.reader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got error %v, want the end of the connection", err)
+			}
+		})
+	}
 }

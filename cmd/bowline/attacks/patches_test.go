@@ -193,6 +193,8 @@ func strategicPatches() []row {
 		{name: "1,000 items for one new container, each sorting its env", setup: d,
 			send: ofDeployment(ofPod(`"containers":[{"name":"x","image":"i",` + env(1_000) + `},` + repeated(`{"name":"x","env":[]}`, 1_000) + `]`)),
 			text: comparisons},
+		{name: "two items whose key is null with 10,000 variables", setup: d, send: ofDeployment(ofPod(`"containers":[{"name":null,` +
+			env(10_000) + `},{"name":null,` + env(10_000) + `}]`)), text: comparisons},
 		{name: "a deletion directive with an object", setup: stored(1_000),
 			send: ofDeployment(`{"$deleteFromPrimitiveList/spec":{"template":{"spec":{"containers":[` +
 				repeated(`{"name":"c","env":[]}`, 1_000) + `]}}}}`), text: "must not contain objects"},

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -15,21 +17,35 @@ import (
 
 // WriteHeader implements http.ResponseWriter.
 func (x *exchange) WriteHeader(code int) {
-	if x.code == 0 {
-		x.code = code
-	}
+	x.begin(code)
 	x.ResponseWriter.WriteHeader(code)
 }
 
 // Write implements http.ResponseWriter.
 func (x *exchange) Write(data []byte) (int, error) {
-	if x.code == 0 {
-		x.code = http.StatusOK
-	}
+	x.begin(http.StatusOK)
 	n, err := x.ResponseWriter.Write(data)
 	x.written += int64(n)
 	return n, err
 }
+
+// begin records the status of the response. Before a response over HTTP/1.1, it discards the rest of the body, because
+// net/http would do so without a time limit, and otherwise has net/http close the connection.
+func (x *exchange) begin(code int) {
+	if x.code != 0 {
+		return
+	}
+	x.code = code
+	if x.body.Load() == bodyRead || !x.overHTTP1() {
+		return
+	}
+	if x.discardBody(maxDiscard, answerGrace) != nil {
+		x.Header().Set("Connection", "close")
+	}
+}
+
+// overHTTP1 reports whether the request came over a connection that serves one request at a time.
+func (x *exchange) overHTTP1() bool { return x.r.ProtoMajor == 1 && x.r.TLS != nil }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
@@ -55,45 +71,52 @@ func (x *exchange) ReadBody() ([]byte, error) {
 		return buf.Bytes(), nil
 	}
 	if x.bounded != nil && x.bounded.Err() != nil {
-		if r.ProtoMajor == 1 { // the deadline for reads may have canceled the connection's context
-			x.Header().Set("Connection", "close")
-		}
 		return nil, x.bounded.Err()
 	}
 	return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 }
 
-// discardBody reads and discards the body of an HTTP/1.1 request whose handler does not need it. Otherwise net/http
-// would do so before it sends the response, without a time limit. It returns an error if the body exceeds
-// request.MaxBody or does not arrive within the given time. For other protocols it does nothing.
-func (x *exchange) discardBody(within time.Duration) error {
-	r, rc := x.r, http.NewResponseController(x.ResponseWriter)
-	if r.ProtoMajor > 1 || r.ContentLength == 0 {
-		return nil
-	}
-	if r.ContentLength > request.MaxBody {
-		return status.TooBig(request.MaxBody)
-	}
-	if rc.SetReadDeadline(time.Now().Add(within)) != nil { // an in-process request has no connection
-		return nil
-	}
-	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, request.MaxBody+1))
+// maxDiscard is how much of an unread body is discarded to keep a connection open, in bytes. It is net/http's limit,
+// too.
+const maxDiscard = 256 << 10
+
+// discardBody reads and discards the body of an HTTP/1.1 request. It returns an error if the body exceeds limit, if it
+// does not arrive within the given time, or if the client waits for permission to send it. The connection must be
+// closed then: net/http cancels the context of a connection on which a read fails. For other protocols it does
+// nothing.
+func (x *exchange) discardBody(limit int64, within time.Duration) error {
 	switch {
-	case n > request.MaxBody:
-		return status.TooBig(request.MaxBody)
-	case err != nil:
-		return apierrors.NewBadRequest("the request body was not received in full: " + err.Error())
+	case x.body.Load() == bodyRead || !x.overHTTP1():
+		return nil
+	case x.body.Load() == bodyEnded:
+		return errUnread
 	}
-	x.body.CompareAndSwap(bodyUnread, bodyRead)
-	rc.SetReadDeadline(time.Time{}) // net/http reads in the background, and would take the deadline for a disconnect
-	return nil
+	rc := http.NewResponseController(x.ResponseWriter)
+	var err error
+	if x.r.ContentLength <= limit && x.r.Header.Get("Expect") == "" {
+		rc.SetReadDeadline(time.Now().Add(within))
+		var n int64
+		n, err = io.Copy(io.Discard, io.LimitReader(x.r.Body, limit+1))
+		if err == nil && n <= limit && x.body.CompareAndSwap(bodyUnread, bodyRead) {
+			rc.SetReadDeadline(time.Time{}) // net/http reads in the background, and takes a deadline for a disconnect
+			return nil
+		}
+	}
+	x.body.CompareAndSwap(bodyUnread, bodyEnded)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnread, err)
+	}
+	return errUnread
 }
+
+// errUnread means that a request's body was not discarded.
+var errUnread = errors.New("the request body was not received in full")
 
 // The states of a body.
 const (
 	bodyUnread = iota // not yet read in full
 	bodyRead          // read in full, or the request has none
-	bodyEnded         // the request's deadline passed first
+	bodyEnded         // no longer read: it is too long, or did not arrive in time
 )
 
 // answerGrace is how long a client may take to read its answer after the request's deadline, and to send the rest of a
@@ -101,8 +124,8 @@ const (
 const answerGrace = 5 * time.Second
 
 // endTransfer ends the reading of the body, and sets the deadline for writes, so that a client that does not send its
-// request or does not read its answer does not hold its seats. It leaves the deadline for reads alone once the body
-// has been read, or if there is none: net/http then reads in the background to detect a disconnect, and would take an
+// request or does not read its answer does not hold its seats. It leaves the deadline for reads alone once the body has
+// been read, or if there is none: net/http then reads in the background to detect a disconnect, and would take an
 // expired deadline for one.
 func (x *exchange) endTransfer() {
 	now, rc := time.Now(), http.NewResponseController(x.ResponseWriter)
@@ -110,25 +133,19 @@ func (x *exchange) endTransfer() {
 		rc.SetReadDeadline(now)
 	}
 	rc.SetWriteDeadline(now.Add(answerGrace))
-	x.hasWriteDeadline.Store(true)
 }
 
-// completeAnswer flushes an HTTP/1.1 response and removes the deadline for writes, so that the connection can be
-// reused. If the body is unread, net/http reads the rest of it before it sends a small response: completeAnswer gives
-// the client answerGrace to send the body, and twice that in all. net/http sets the deadline for reads anew for the
-// next request.
-func (x *exchange) completeAnswer() {
-	unread := x.body.Load() != bodyRead
-	if x.r.ProtoMajor != 1 || !unread && !x.hasWriteDeadline.Load() {
+// limitRest sets the deadlines for what net/http does after the handler: it sends the rest of the response, reads the
+// rest of the body, and then resets the deadlines if the connection is reused.
+func (x *exchange) limitRest() {
+	if !x.overHTTP1() {
 		return
 	}
-	rc := http.NewResponseController(x.ResponseWriter)
-	if now := time.Now(); unread {
+	now, rc := time.Now(), http.NewResponseController(x.ResponseWriter)
+	rc.SetWriteDeadline(now.Add(2 * answerGrace))
+	if x.body.Load() != bodyRead {
 		rc.SetReadDeadline(now.Add(answerGrace))
-		rc.SetWriteDeadline(now.Add(2 * answerGrace))
 	}
-	rc.Flush() // fails only if the client disconnected, or the deadline has passed
-	rc.SetWriteDeadline(time.Time{})
 }
 
 // onDone calls f if ctx ends before stop is called. stop waits for a running f, so f may use what is released when the

@@ -44,8 +44,9 @@ func (h *Handler) serve(x *exchange) {
 		x.bounded = bounded
 		defer onDone(bounded, x.endTransfer)()
 		ctx = bounded
-	} else if err := x.discardBody(answerGrace); err != nil {
-		h.fail(x, x, err)
+	} else if err := x.discardBody(maxDiscard, answerGrace); err != nil {
+		// Until it has read the body, net/http does not detect that the client disconnects.
+		h.fail(x, x, apierrors.NewBadRequest(err.Error()))
 		return
 	}
 	x.r = x.r.WithContext(ctx)

@@ -95,8 +95,6 @@ type exchange struct {
 	bounded context.Context
 	// body is bodyUnread, bodyRead or bodyEnded.
 	body atomic.Int32
-	// hasWriteDeadline reports whether endTransfer has set the deadline for writes.
-	hasWriteDeadline atomic.Bool
 	// watch is the stream to serve after the frames that opened it have returned; nil for other requests.
 	watch *watching
 }
@@ -150,9 +148,10 @@ func (h *Handler) finish(x *exchange) {
 			string(debug.Stack()))
 		h.writeError(x, x.r, fmt.Errorf("this request panicked in the server: %v", panicked))
 	}
-	if panicked != http.ErrAbortHandler {
-		x.completeAnswer()
+	if panicked == nil {
+		x.begin(http.StatusOK) // an answer without a body
 	}
+	x.limitRest()
 }
 
 // Prompt implements inprocess.Prompt: callers in the same process run such requests on their own goroutine. It returns

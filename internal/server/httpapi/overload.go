@@ -160,7 +160,7 @@ const (
 )
 
 // prepareRefusal waits for a random time, unless the client disconnects or maxDelayed refusals already wait. Then it
-// discards a body of known length: net/http closes a connection whose body is unread, and a new connection costs ten
+// discards the body: net/http closes a connection whose body is unread, and a new connection costs ten
 // times as much.
 func (h *Handler) prepareRefusal(x *exchange) {
 	defer h.delayedRefusals.Add(-1)
@@ -172,7 +172,5 @@ func (h *Handler) prepareRefusal(x *exchange) {
 		case <-x.r.Context().Done():
 		}
 	}
-	if x.r.ContentLength > 0 {
-		x.discardBody(minDelay)
-	}
+	x.discardBody(request.MaxBody, minDelay)
 }

@@ -14,6 +14,12 @@ type contextTransport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t contextTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.ctx.Err(); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(t.ctx, cancel)
 	resp, err := t.RoundTripper.RoundTrip(r.WithContext(ctx))

@@ -27,9 +27,9 @@ func LimitMemory() {
 	}
 }
 
-// LimitGarbage limits garbage to less than the runtime's default of 100 percent of the live heap, except in small heaps,
-// unless GOGC is set. Live data is mostly stored objects. With more of them, collections become rarer and more garbage
-// accumulates between them, so the percentage shrinks as the heap grows.
+// LimitGarbage limits garbage to less than the runtime's default of 100 percent of the live heap, except in small
+// heaps, unless GOGC is set. Live data is mostly stored objects. With more of them, collections become rarer and more
+// garbage accumulates between them, so the percentage shrinks as the heap grows.
 func LimitGarbage() {
 	if os.Getenv("GOGC") == "" {
 		adjustGC(0)
@@ -63,18 +63,19 @@ func gcBase() uint64 {
 	return total
 }
 
-// minGarbage is the number of bytes of garbage that accumulate before a collection of a small heap. Otherwise a request that
-// allocates much memory causes a collection every few megabytes, which delays the requests of other clients.
+// minGarbage is the number of bytes of garbage that accumulate before a collection of a small heap. Otherwise a
+// request that allocates much memory causes a collection every few megabytes, which delays the requests of other
+// clients.
 const minGarbage = 48 << 20
 
-// garbagePercent returns the GC percentage for a heap with live bytes: that of minGarbage in a small heap. For 100,000 objects of 1 KiB, 70
-// percent needs a sixth less memory than 100 percent; for a million objects, 55 percent needs a tenth less
-// than 70 percent. The GC cost per create does not grow with the heap; it only grows as the percentage
+// garbagePercent returns the GC percentage for a heap with live bytes: that of minGarbage in a small heap. For 100,000
+// objects of 1 KiB, 70 percent needs a sixth less memory than 100 percent; for a million objects, 55 percent needs a
+// tenth less than 70 percent. The GC cost per create does not grow with the heap; it only grows as the percentage
 // shrinks (measured in bench/ with go run . -row '00,000|1 M', with GOGC=100, GOGC=70, and without GOGC).
 func garbagePercent(live uint64) int {
 	switch {
 	case live < minGarbage*100/70:
-		return int(minGarbage * 100 / max(live, 1<<20))
+		return int(min(maxPercent, minGarbage*100/max(live, 1)))
 	case live < 512<<20:
 		return 70
 	case live < 2<<30:
@@ -87,8 +88,9 @@ func garbagePercent(live uint64) int {
 // requests that add to the heap.
 const minPercent = 10
 
-// maxPercent is the maximum GC percentage: that at which minGarbage accumulates in a heap of 1 MiB.
-const maxPercent = 100 * minGarbage >> 20
+// maxPercent is the maximum GC percentage: that at which the heap has minGarbage before the first collection. The
+// runtime starts it at 4 MiB times the percentage.
+const maxPercent = 100 * minGarbage / (4 << 20)
 
 // percentWithin returns the GC percentage at which the next collection starts when half of the memory between live
 // bytes and a limit is used. So the live heap is measured again before it can reach the limit, however fast it grows.

@@ -9,7 +9,7 @@ import (
 func TestGCPercentDecreasesAsHeapGrows(t *testing.T) {
 	t.Parallel()
 	before := math.MaxInt
-	for _, live := range []uint64{0, 8 << 20, 100 << 20, 600 << 20, 2 << 30} {
+	for _, live := range []uint64{4 << 20, 8 << 20, 100 << 20, 600 << 20, 2 << 30} {
 		percent := garbagePercent(live)
 		if percent >= before {
 			t.Errorf("live heap of %d MiB: got %d %%, want less than the %d %% of a smaller heap", live>>20, percent,
@@ -40,7 +40,7 @@ func TestGCStartsBeforeLimit(t *testing.T) {
 // TestSmallHeapKeepsGarbage checks that a small heap is not collected before minGarbage has accumulated.
 func TestSmallHeapKeepsGarbage(t *testing.T) {
 	t.Parallel()
-	for _, live := range []uint64{2 << 20, 10 << 20, 60 << 20} {
+	for _, live := range []uint64{4 << 20, 10 << 20, 60 << 20} {
 		if garbage := live * uint64(garbagePercent(live)) / 100; garbage < minGarbage*9/10 || garbage > minGarbage {
 			t.Errorf("%d MiB live: got %d MiB of garbage, want %d", live>>20, garbage>>20, minGarbage>>20)
 		}

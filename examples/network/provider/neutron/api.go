@@ -98,7 +98,7 @@ func list[T any](ctx context.Context, a *api, collection string, fields []string
 	for chunk := range slices.Chunk(values, valuesPerRequest) {
 		first := a.client.ServiceURL(collection)
 		next := first + "?" + url.Values{field: chunk, "fields": fields}.Encode()
-		for pages := 0; next != ""; pages++ {
+		for pages := 0; ; pages++ {
 			if pages == maxPages {
 				return nil, fmt.Errorf("%w: the list of %s has more than %d pages", errNoNeutron, collection, maxPages)
 			}
@@ -106,19 +106,24 @@ func list[T any](ctx context.Context, a *api, collection string, fields []string
 			if err != nil {
 				return nil, err
 			}
-			all, next = append(all, page...), ""
-			if following != "" {
-				next = first + "?" + following
+			all = append(all, page...)
+			if following == "" {
+				break
 			}
+			following = first + "?" + following
+			if following == next {
+				return nil, fmt.Errorf("%w: a page of %s links to itself", errNoNeutron, collection)
+			}
+			next = following
 		}
 	}
 	return all, nil
 }
 
-// page reads one page of a collection and returns the query of the link to the next page. It ignores the scheme, host and
-// path of the link: they may be wrong behind a proxy, and another host would receive the token. A response without the
-// collection, such as that of a proxy in front of an unavailable Neutron, is errNoNeutron. gophercloud's own lists would
-// be empty, and existing networks would appear to be gone.
+// page reads one page of a collection and returns the query of the link to the next page. It ignores the scheme, host
+// and path of the link: they may be wrong behind a proxy, and another host would receive the token. A response without
+// the collection, such as that of a proxy in front of an unavailable Neutron, is errNoNeutron. gophercloud's own lists
+// would be empty, and existing networks would appear to be gone.
 func page[T any](ctx context.Context, a *api, collection, at string) (page []T, query string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
