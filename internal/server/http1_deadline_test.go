@@ -100,7 +100,7 @@ func TestConnectionServesAfterDeadline(t *testing.T) {
 	w := startTLS(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&blocking{}} })
 	conn := dialHTTP1(t, w)
 	const body = `{"metadata":{"name":"a"}}`
-	conn.request(t, http.MethodPost, configMaps+"?timeout=100ms", len(body), body)
+	conn.request(t, http.MethodPost, configMaps+"?timeout=2s", len(body), body)
 	conn.wantCode(t, http.StatusGatewayTimeout)
 	for range 8 { // longer than the 5 seconds in which a client may read the late response
 		time.Sleep(time.Second)

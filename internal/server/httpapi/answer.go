@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -33,9 +34,13 @@ func sendJSON(w http.ResponseWriter, body []byte) {
 	send(w, answer)
 }
 
-// fail answers with an error.
+// fail answers with an error. An error of a request without a deadline, or before it has one, must be read in time,
+// too: it may quote much of the request.
 func (h *Handler) fail(x *exchange, w http.ResponseWriter, err error) {
 	x.spans.At(stage.Answer)
+	if x.bounded == nil && x.r.TLS != nil {
+		http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(2 * answerGrace))
+	}
 	h.writeError(w, x.r, err)
 }
 

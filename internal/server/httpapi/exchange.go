@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
@@ -39,6 +39,7 @@ func (x *exchange) begin(code int) {
 	if x.body.Load() == bodyRead || !x.overHTTP1() {
 		return
 	}
+	x.seats.Leave()
 	if x.discardBody(maxDiscard, answerGrace) != nil {
 		x.Header().Set("Connection", "close")
 	}
@@ -94,7 +95,9 @@ func (x *exchange) discardBody(limit int64, within time.Duration) error {
 	rc := http.NewResponseController(x.ResponseWriter)
 	var err error
 	if x.r.ContentLength <= limit && x.r.Header.Get("Expect") == "" {
-		rc.SetReadDeadline(time.Now().Add(within))
+		if err = rc.SetReadDeadline(time.Now().Add(within)); err != nil || x.body.Load() == bodyEnded {
+			return errors.Join(errUnread, err) // endTransfer has set an earlier deadline
+		}
 		var n int64
 		n, err = io.Copy(io.Discard, io.LimitReader(x.r.Body, limit+1))
 		if err == nil && n <= limit && x.body.CompareAndSwap(bodyUnread, bodyRead) {
@@ -103,14 +106,11 @@ func (x *exchange) discardBody(limit int64, within time.Duration) error {
 		}
 	}
 	x.body.CompareAndSwap(bodyUnread, bodyEnded)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUnread, err)
-	}
-	return errUnread
+	return errors.Join(errUnread, err)
 }
 
 // errUnread means that a request's body was not discarded.
-var errUnread = errors.New("the request body was not received in full")
+var errUnread = errors.New("the request body is too long, or was not received in time")
 
 // The states of a body.
 const (
@@ -135,14 +135,19 @@ func (x *exchange) endTransfer() {
 	rc.SetWriteDeadline(now.Add(answerGrace))
 }
 
+// restTimeout is how long a client may take to read the last kilobytes of its answer.
+const restTimeout = time.Minute
+
 // limitRest sets the deadlines for what net/http does after the handler: it sends the rest of the response, reads the
-// rest of the body, and then resets the deadlines if the connection is reused.
+// rest of the body, and then resets the deadlines if the connection is reused. A backup has its own deadline.
 func (x *exchange) limitRest() {
 	if !x.overHTTP1() {
 		return
 	}
 	now, rc := time.Now(), http.NewResponseController(x.ResponseWriter)
-	rc.SetWriteDeadline(now.Add(2 * answerGrace))
+	if x.route.Path != operations.BackupPath {
+		rc.SetWriteDeadline(now.Add(restTimeout))
+	}
 	if x.body.Load() != bodyRead {
 		rc.SetReadDeadline(now.Add(answerGrace))
 	}
