@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Touched is the annotation that a Conflict sets.
@@ -37,7 +35,7 @@ func (l *lifetime) interfere(r *request, at Point) string {
 		l.process.run.withdraw(at, Conflict)
 		return "another client could not change it first: " + strconv.Itoa(response.StatusCode) + ";"
 	}
-	l.process.run.touch(r, metaIn(body).UID)
+	l.process.run.touch(r, metaIn(body))
 	return "another client changed it first;"
 }
 
@@ -57,23 +55,23 @@ func (r *Run) withdraw(p Point, kind Kind) {
 	}
 }
 
-// touch records the UID of the request's object after another client's change to it. An empty UID clears the
-// record.
-func (r *Run) touch(q *request, uid types.UID) {
+// touch records the metadata of the request's object after another client's change to it. Metadata without a UID clears
+// the record.
+func (r *Run) touch(q *request, after meta) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.touched[q.object()] = uid
+	r.touched[q.object()] = after
 }
 
 // overwrites fails the run when a request undid another client's change without having read it: the returned
-// object lacks the change, and the request had no resourceVersion. A request with a resourceVersion has read
-// the change, and may undo it.
+// object is newer than the change and lacks it, and the request had no resourceVersion. A request with a
+// resourceVersion has read the change, and may undo it.
 func (l *lifetime) overwrites(r *request, answer meta) {
 	run := l.process.run
 	run.mu.Lock()
-	uid := run.touched[r.object()]
+	change := run.touched[r.object()]
 	run.mu.Unlock()
-	if uid == "" || answer.UID != uid || r.sub != "" || answer.Annotations[Touched] != "" ||
+	if change.UID == "" || answer.UID != change.UID || !answer.newerThan(change) || r.sub != "" || answer.Annotations[Touched] != "" ||
 		metaIn(r.body).ResourceVersion != "" {
 		return
 	}

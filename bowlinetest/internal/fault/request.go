@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/object"
 )
 
 // request is a parsed request of a process.
@@ -125,20 +127,27 @@ type meta struct {
 	Annotations                         map[string]string
 }
 
+// newerThan reports whether the object was written after the other one, or one of the revisions is unknown.
+func (m meta) newerThan(other meta) bool {
+	ours, err := object.ParseRevision(m.ResourceVersion)
+	theirs, otherErr := object.ParseRevision(other.ResourceVersion)
+	return err != nil || otherErr != nil || ours > theirs
+}
+
 // metaIn returns the metadata of an encoded object, or of a patch with the structure of an object.
 // Annotations are not decoded from protobuf.
 func metaIn(body []byte) meta {
-	var object struct{ Metadata meta }
+	var document struct{ Metadata meta }
 	if raw, ok := bytes.CutPrefix(body, []byte("k8s\x00")); ok {
 		m := field(field(raw, 2), 1) // field 2 of runtime.Unknown is the raw object; its field 1 the metadata
-		object.Metadata = meta{
+		document.Metadata = meta{
 			Name: string(field(m, 1)), GenerateName: string(field(m, 2)),
 			UID: types.UID(field(m, 5)), ResourceVersion: string(field(m, 6)),
 		}
-	} else if err := json.Unmarshal(body, &object); err != nil {
+	} else if err := json.Unmarshal(body, &document); err != nil {
 		return meta{} // the server reports the error
 	}
-	return object.Metadata
+	return document.Metadata
 }
 
 // generatedSuffix matches the suffix of a generated name. The server generates it, or a client that sets generateName

@@ -41,15 +41,15 @@ type Run struct {
 	mu        sync.Mutex
 	counts    map[Point]int
 	points    []Seen
-	hit       []bool               // by index in Plan.Faults
-	generated map[string]string    // aliases, by resource and object
-	aliases   map[string]string    // by name
-	touched   map[string]types.UID // UID of objects with another client's change, by resource and object
-	minute    time.Time            // start of the current minute
-	requests  int                  // in the current minute
-	busiest   int                  // requests in the busiest minute
-	all       int                  // requests in the whole run
-	users     int                  // writes of the user
+	hit       []bool            // by index in Plan.Faults
+	generated map[string]string // aliases, by resource and object
+	aliases   map[string]string // by name
+	touched   map[string]meta   // of objects after another client's change, by resource and object
+	minute    time.Time         // start of the current minute
+	requests  int               // in the current minute
+	busiest   int               // requests in the busiest minute
+	all       int               // requests in the whole run
+	users     int               // writes of the user
 	rows      []*Row
 	problems  []string
 	lastWrite time.Time
@@ -63,7 +63,7 @@ func NewRun(o Options) *Run {
 		Ended:  make(chan struct{}),
 		counts: map[Point]int{}, hit: make([]bool, len(o.Plan.Faults)), generated: map[string]string{},
 		aliases: map[string]string{},
-		touched: map[string]types.UID{},
+		touched: map[string]meta{},
 	}
 }
 

@@ -39,7 +39,7 @@ func (w user) RoundTrip(q *http.Request) (*http.Response, error) {
 	action := Point{Verb: r.verb, Resource: r.resourceText(),
 		Object: w.run.stable(r.resource, r.namespace, r.name)}.action()
 	row := w.run.Note(userName, action, "")
-	w.run.touch(r, "")
+	w.run.touch(r, meta{})
 	response, err := w.run.Next.RoundTrip(r.forward())
 	if err != nil {
 		w.run.answer(row, err.Error())
