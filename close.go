@@ -64,10 +64,14 @@ func (p *Plane) shutdown() error {
 	return nil
 }
 
-// awaitControllers waits for the controllers, whose context is canceled.
+// awaitControllers waits for the controllers, whose context is canceled. After reconcileTimeout it cancels conversions,
+// for which an informer may wait.
 func (p *Plane) awaitControllers() error {
 	if p.controllersEnded == nil {
 		return nil
+	}
+	if p.server != nil {
+		defer time.AfterFunc(reconcileTimeout, p.server.CancelConversions).Stop()
 	}
 	timer := time.NewTimer(controllersTimeout)
 	defer timer.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -194,6 +195,60 @@ func TestHangingConversionDelaysOnlyItsRequests(t *testing.T) {
 	if err := w.Close(); err != nil || time.Since(began) > 10*time.Second {
 		t.Errorf("Close took %v and returned %v", time.Since(began), err)
 	}
+}
+
+// A request ends at its deadline although a conversion webhook does not answer. It gives its seats back, and commits
+// nothing, once the webhook answers.
+func TestRequestTimesOutWhileConversionHangs(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]*testPlane{"in process": start(t), "HTTP/2": startTLS(t),
+		"HTTP/1.1": http1(t, startTLS(t))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := startConversionWebhook(t)
+			define(t, w, h.lamps(t))
+			w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+			before, idle := w.state(t, lampsV1+"/a"), seats(t, w)
+			over := make(chan struct{})
+			release := sync.OnceFunc(func() { close(over) })
+			t.Cleanup(release)
+			h.answer = func(review *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+				<-over
+				json.NewEncoder(w).Encode(review)
+			}
+			for _, c := range []struct{ method, path, body string }{
+				{http.MethodGet, lampsV2 + "/a", ""}, {http.MethodGet, lampsV2, ""},
+				{http.MethodPost, lampsV2, lamp("v2", "b", `{"paint":"red"}`)},
+				{http.MethodPatch, lampsV2 + "/a", `{"spec":{"watts":1}}`},
+			} {
+				w.send(t, c.method, c.path+"?timeout=200ms", c.body, "Content-Type", patchTypeFor(c.method)).wantError(t,
+					http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
+			}
+			if name != "in process" && seats(t, w) == idle { // requests in process need no seats
+				t.Error("the requests have given their seats back while they still run")
+			}
+			release()
+			for deadline := time.Now().Add(20 * time.Second); seats(t, w) != idle; {
+				if time.Now().After(deadline) {
+					t.Fatalf("%s seats are held, want %s as before", seats(t, w), idle)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if after, names := w.state(t, lampsV1+"/a"), w.names(t, lampsV1); after != before || names != "a" {
+				t.Errorf("after the requests that timed out, the lamps are %q and a is\n%s\nwant\n%s", names, after, before)
+			}
+		})
+	}
+}
+
+// seats returns the metric of the seats that requests hold, including this one.
+func seats(t *testing.T, w *testPlane) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^apiserver_flowcontrol_current_executing_seats\{.*\} (.*)$`).FindStringSubmatch(w.scrape(t))
+	if found == nil {
+		t.Fatal("no metric of seats")
+	}
+	return found[1]
 }
 
 // A webhook may use reviews of v1beta1, which have no uid.

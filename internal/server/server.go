@@ -102,6 +102,8 @@ type Server struct {
 	reads       *read.Reader
 	handler     *httpapi.Handler
 	tasks       *tasks.Group
+	// cancelConversions ends the calls of conversion webhooks.
+	cancelConversions context.CancelFunc
 }
 
 // New returns a server on a loaded store, once its kinds are served and its initial objects exist.
@@ -119,13 +121,15 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Limits = httpapi.Limits(o.RequestTimeout)
 	}
 	s := &Server{store: o.Store, kinds: o.Kinds, tasks: tasks.New(ctx)}
+	var conversions context.Context
+	conversions, s.cancelConversions = context.WithCancel(s.tasks.Context())
 	version, queue := KubernetesVersion(), fair.New(o.Limits)
 	counts := metrics.New(o.Kinds, version, append(slices.Clone(o.Collectors),
 		operations.Collector{Store: o.Store, Kinds: o.Kinds}, metrics.Fairness{Queue: queue})...)
 	reader := stored.NewReader(o.Store, o.Kinds)
 	var writer *write.Writer
 	s.definitions = crd.New(crd.Options{
-		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Reader: reader, Log: o.Log,
+		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Conversions: conversions, Reader: reader, Log: o.Log,
 		Replaced: func(gr schema.GroupResource) { writer.Forget(gr) },
 		Removed:  func(gr schema.GroupResource) { writer.Forget(gr); counts.Forget(gr) },
 	})
@@ -202,6 +206,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.expiry.Stop()
 	return s.tasks.Wait(ctx)
 }
+
+// CancelConversions ends the calls of conversion webhooks, and lets later ones fail.
+func (s *Server) CancelConversions() { s.cancelConversions() }
 
 // Closing is closed when Close is called, to end listeners that live as long as the server.
 func (s *Server) Closing() <-chan struct{} { return s.tasks.Context().Done() }

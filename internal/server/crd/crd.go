@@ -30,6 +30,8 @@ type Options struct {
 	// Kinds has the built-in kinds when New is called. Definitions adds its kinds, and replaces and removes them.
 	Kinds *kind.Registry
 	Tasks *tasks.Group
+	// Conversions ends the calls of conversion webhooks.
+	Conversions context.Context
 	// Reader finds the Services of conversion webhooks.
 	Reader *stored.Reader
 	Log    *slog.Logger
@@ -45,6 +47,7 @@ type Definitions struct {
 	store             *store.Store
 	kinds             *kind.Registry
 	tasks             *tasks.Group
+	conversions       context.Context
 	reader            *stored.Reader
 	log               *slog.Logger
 	replaced, removed func(schema.GroupResource)
@@ -72,7 +75,7 @@ type reconciled struct {
 // New returns Definitions that serve no definition yet: see Load and TakeOver.
 func New(o Options) *Definitions {
 	return &Definitions{
-		store: o.Store, kinds: o.Kinds, tasks: o.Tasks, reader: o.Reader, log: o.Log,
+		store: o.Store, kinds: o.Kinds, tasks: o.Tasks, conversions: o.Conversions, reader: o.Reader, log: o.Log,
 		replaced: o.Replaced, removed: o.Removed, builtin: o.Kinds.Kinds(),
 		deleting: map[object.Key]bool{}, waiting: map[object.Key]string{}, reconciled: map[object.Key]reconciled{},
 	}

@@ -96,8 +96,7 @@ func (d *Definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rele
 	}
 	var converter structural.Converter // nil if versions differ in apiVersion only
 	if c := crd.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter {
-		ctx := d.tasks.Context()
-		converter = webhook.New(ctx, crd, caller.ResolveServices(ctx, d.reader))
+		converter = webhook.New(d.conversions, crd, caller.ResolveServices(d.conversions, d.reader))
 	}
 	definitions, _ := d.kinds.Stored(stored.Definitions)
 	k, err := structural.New(definitions.Cache(), crd, converter)

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/bowline-dev/bowline/internal/auth"
-	"github.com/bowline-dev/bowline/internal/server/render"
 	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/stage"
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
 
@@ -36,17 +36,15 @@ func (h *Handler) serveResource(x *exchange, w http.ResponseWriter, user *auth.U
 	if warning := entry.Endpoint.Deprecated; warning != "" {
 		req.Warn(warning)
 	}
-	res, err := h.run(x, w, req)
-	if err == nil && res != nil {
-		var answer render.Answer
-		if answer, err = render.Result(req, x.r.Header.Get("Accept"), res); err == nil {
-			sendWarnings(w, req.Warnings)
-			send(w, answer)
-		}
-	}
-	if err != nil {
-		sendWarnings(w, req.Warnings)
+	answer, warnings, err := h.answer(x, w, req)
+	switch {
+	case err != nil:
+		sendWarnings(w, warnings)
 		h.fail(x, w, err)
+	case answer.Code != 0:
+		x.spans.At(stage.Answer)
+		sendWarnings(w, warnings)
+		send(w, answer)
 	}
 }
 

@@ -67,6 +67,7 @@ type Options struct {
 type Handler struct {
 	o               Options
 	delayedRefusals atomic.Int64
+	overdue         atomic.Int64 // requests that still run after they were answered
 	memory          capacity.Gauge
 	gzips           sync.Pool // of *gzip.Writer
 }
@@ -162,10 +163,8 @@ func (h *Handler) Prompt(r *http.Request) bool {
 		return false
 	}
 	route := request.ParseRoute(r)
-	if entry, ok := h.o.Kinds.Find(route.GVR); ok {
-		if custom, ok := entry.Kind.(kind.Custom); ok && custom.CallsWebhook() {
-			return false
-		}
+	if entry, ok := h.o.Kinds.Find(route.GVR); ok && callsWebhook(entry.Kind) {
+		return false
 	}
 	switch route.Verb {
 	case "get", "create", "update", "patch", "delete":

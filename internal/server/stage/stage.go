@@ -5,6 +5,7 @@ package stage
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -33,8 +34,11 @@ const (
 )
 
 // Spans traces one request, without gaps between its stages. If a write retries after a conflict, the repeated stages
-// have new spans. A nil *Spans traces nothing, at the cost of a comparison. It belongs to the request's goroutine.
+// have new spans. A nil *Spans traces nothing, at the cost of a comparison. It is safe for concurrent use, because a
+// request may still run after it was answered.
 type Spans struct {
+	mu      sync.Mutex
+	ended   bool
 	tracer  trace.Tracer
 	ctx     context.Context // with the request's span
 	request trace.Span
@@ -53,7 +57,12 @@ func Start(ctx context.Context, tracer trace.Tracer, name string, start time.Tim
 
 // At ends the current stage and starts the next.
 func (p *Spans) At(next Stage) {
-	if p == nil || p.current == next {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.current == next {
 		return
 	}
 	now := trace.WithTimestamp(time.Now())
@@ -76,6 +85,9 @@ func (p *Spans) End(code int, written int64) {
 	if p == nil {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
 	now := trace.WithTimestamp(time.Now())
 	p.request.SetAttributes(semconv.HTTPResponseStatusCode(code), semconv.HTTPResponseBodySize(int(written)))
 	if code >= http.StatusInternalServerError {

@@ -105,6 +105,9 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (re
 	}
 	req.Spans.At(stage.Patch)
 	obj, err := next(old)
+	if err == nil {
+		err = req.Context().Err() // conversions do not end with it
+	}
 	if err != nil {
 		return false, err
 	}
