@@ -94,7 +94,8 @@ func TestCostlyStrategicPatchIsRefused(t *testing.T) {
 	}
 }
 
-// TestInvalidStrategicPatchIsBadRequest checks that patches for which the library panics are a 400.
+// TestInvalidStrategicPatchIsBadRequest checks that patches for which the library panics, or which it would merge
+// unchecked, are a 400.
 func TestInvalidStrategicPatchIsBadRequest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, was, patch, text string }{

@@ -19,9 +19,8 @@ import (
 
 // A flood over real connections does not affect another user: during 500 concurrent requests of one user,
 // creates of 256 KiB and lists of everything, the gets and creates of another user succeed, and are faster
-// than those of the flood. The heap stays bounded.
+// than those of the flood. The heap stays bounded. The test runs alone, because it measures the heap of the process.
 func TestFloodDoesNotDelayOtherUsers(t *testing.T) {
-	t.Parallel()
 	w := startTLS(t)
 	connect := func(user string) *testPlane {
 		other := &testPlane{Plane: w.Plane}

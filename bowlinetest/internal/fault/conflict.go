@@ -71,8 +71,8 @@ func (l *lifetime) overwrites(r *request, answer meta) {
 	run.mu.Lock()
 	change := run.touched[r.object()]
 	run.mu.Unlock()
-	if change.UID == "" || answer.UID != change.UID || !answer.newerThan(change) || r.sub != "" || answer.Annotations[Touched] != "" ||
-		metaIn(r.body).ResourceVersion != "" {
+	if change.UID == "" || answer.UID != change.UID || !answer.newerThan(change) || r.sub != "" ||
+		answer.Annotations[Touched] != "" || metaIn(r.body).ResourceVersion != "" {
 		return
 	}
 	run.Fail("lost update of %s: %s overwrote another client's change, and its write had no resourceVersion",

@@ -42,9 +42,6 @@ const (
 // limitExceeded are the status codes of a request that exceeds a limit.
 var limitExceeded = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// known runs the rows that are known to exceed their limits, and so fails.
-var known = flag.Bool("known", false, "also run the rows that are known to exceed their limits")
-
 // slack multiplies the limits of time, for machines that other programs use at the same time.
 var slack = flag.Int("slack", 1, "multiply the limits of CPU and answer times by this `number`")
 
@@ -146,11 +143,6 @@ func (p *report) run(t *testing.T, a area, on *server) {
 	unique(t, rows)
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			if reason := exceeds[a.name][r.name]; reason != "" && !*known {
-				t.Logf("not run: %s; use -known", reason)
-				p.leaveOut(a.name, r.name, reason)
-				return
-			}
 			r.on = on
 			got := r.attack(t)
 			t.Log(got.String())

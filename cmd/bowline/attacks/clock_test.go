@@ -7,7 +7,7 @@ import "time"
 var farTimes = []string{"0001-01-01T00:00:01Z", "1677-09-21T00:12:43Z", "1969-12-31T23:59:59Z", "2262-04-11T23:47:17Z",
 	"9999-12-31T23:59:59Z"}
 
-// clocks returns rows that write such times into fields that controllers read.
+// clocks returns attacks that write farTimes into the time fields from which controllers count.
 func clocks() (rows []row) {
 	for _, at := range farTimes {
 		for _, r := range clockRows(at) {

@@ -11,13 +11,6 @@ import (
 type report struct {
 	lines  []reportLine
 	failed int
-	// notRun has a line for each row that exceeds its limits and was left out.
-	notRun []string
-}
-
-// leaveOut reports a row that was not run.
-func (p *report) leaveOut(area, row, reason string) {
-	p.notRun = append(p.notRun, fmt.Sprintf("%s: %s: %s", area, row, reason))
 }
 
 type reportLine struct {
@@ -62,9 +55,5 @@ func (p *report) log(t *testing.T) {
 	fmt.Fprintf(&table, "in all %d rows, %d failed\n", len(p.lines), p.failed)
 	fmt.Fprintf(&table, "most CPU time: %d ms, %s: %s\n", costly.cpu.Milliseconds(), costly.area, costly.row)
 	fmt.Fprintf(&table, "highest peak: %d MiB, %s: %s\n", large.memory>>20, large.area, large.row)
-	if len(p.notRun) > 0 {
-		fmt.Fprintf(&table, "%d rows exceed their limits and were not run:\n  %s\n", len(p.notRun),
-			strings.Join(p.notRun, "\n  "))
-	}
 	t.Log("\n" + table.String())
 }

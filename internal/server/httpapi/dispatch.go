@@ -7,7 +7,6 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/server/request"
-	"github.com/bowline-dev/bowline/internal/server/stage"
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
 
@@ -42,7 +41,6 @@ func (h *Handler) serveResource(x *exchange, w http.ResponseWriter, user *auth.U
 		sendWarnings(w, warnings)
 		h.fail(x, w, err)
 	case answer.Code != 0:
-		x.spans.At(stage.Answer)
 		sendWarnings(w, warnings)
 		send(w, answer)
 	}

@@ -52,7 +52,6 @@ func (b *Backup) Serve(w http.ResponseWriter, r *http.Request) error {
 		b.Log.Warn("a backup was not finished", "error", err)
 		panic(http.ErrAbortHandler)
 	}
-	out.rc.SetWriteDeadline(time.Now().Add(backupWriteTimeout)) // for the last bytes; net/http resets it afterwards
 	return nil
 }
 
