@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -95,6 +94,10 @@ type Options struct {
 	// create their ServiceAccounts and root certificate ConfigMaps, collect garbage, protect PersistentVolumeClaims in
 	// use, delete orphaned pods and finished Jobs, and count quotas. NoControllers as the only entry selects none.
 	Controllers []string
+	// Admission turns built-in admission plugins on or off: NAME turns a plugin on, -NAME turns it off, and the last
+	// entry for a name decides. Plugins without an entry have Kubernetes' default. The function AdmissionPlugins
+	// returns the names; Start fails for any other.
+	Admission []string
 	// Plugins are additional admission plugins. They run after the built-in ones and before initializers and
 	// webhooks. A plugin must return when its context ends: an in-process client may wait for it even after its own
 	// context has ended. Forks use the same plugins, possibly concurrently.
@@ -140,6 +143,9 @@ type Plane struct {
 // admin is the user of RESTConfig and Source.
 var admin = auth.NewUser(pki.AdminName, auth.AdminGroup)
 
+// AdmissionPlugins returns the names of the built-in admission plugins in the order of their calls.
+func AdmissionPlugins() []string { return plugins.Names() }
+
 // Start starts a control plane. When it returns, the plane serves requests and the caches of its controllers are
 // synced. ctx bounds the start only; the plane runs until Close. If Start fails, nothing is left running.
 func Start(ctx context.Context, o Options) (*Plane, error) {
@@ -149,6 +155,9 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	var err error
 	if o.Controllers, err = selectControllers(o.Controllers); err == nil && !object.ValidUID(types.UID(o.ID)) {
 		err = fmt.Errorf("invalid Options.ID %q: must be a segment of a path of at most 128 bytes", o.ID)
+	}
+	if err == nil {
+		err = plugins.Check(o.Admission)
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
@@ -210,9 +219,9 @@ func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
 		Store:         p.store,
 		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodings))...),
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins: slices.Concat(plugins.Defaults(), o.Plugins, []admission.Plugin{&plugins.Initializers{}},
-			webhooks),
+		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
+		Plugins: plugins.Select(o.Admission, o.Plugins,
+			append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)...),
 		Initial:        p.initial(),
 		DisableExpiry:  o.SkipBootstrap,
 		ReuseKinds:     parent,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/clusterroleaggregation"
 	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
 	"github.com/bowline-dev/bowline/internal/controllers/deployment"
@@ -20,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/nodelifecycle"
 	"github.com/bowline-dev/bowline/internal/controllers/podgc"
 	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
+	"github.com/bowline-dev/bowline/internal/controllers/pvprotection"
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 	"github.com/bowline-dev/bowline/internal/controllers/replicationcontroller"
 	"github.com/bowline-dev/bowline/internal/controllers/resourcequota"
@@ -33,6 +35,7 @@ import (
 // manager.
 var controllers = map[string]func(*controller.Manager){
 	pvcprotection.Name:    func(m *controller.Manager) { pvcprotection.Add(m) },
+	pvprotection.Name:     func(m *controller.Manager) { pvprotection.Add(m) },
 	job.Name:              func(m *controller.Manager) { job.Add(m) },
 	cronjob.Name:          func(m *controller.Manager) { cronjob.Add(m) },
 	statefulset.Name:      func(m *controller.Manager) { statefulset.Add(m) },
@@ -49,6 +52,8 @@ var controllers = map[string]func(*controller.Manager){
 	replicaset.Name:            func(m *controller.Manager) { replicaset.Add(m) },
 	replicationcontroller.Name: func(m *controller.Manager) { replicationcontroller.Add(m) },
 
+	clusterroleaggregation.Name: func(m *controller.Manager) { clusterroleaggregation.Add(m) },
+
 	podgc.Name:            func(m *controller.Manager) { podgc.Add(m) },
 	resourcequota.Name:    func(m *controller.Manager) { resourcequota.Add(m) },
 	serviceaccount.Name:   func(m *controller.Manager) { serviceaccount.Add(m) },
@@ -61,7 +66,7 @@ var controllers = map[string]func(*controller.Manager){
 // with a test that changes these objects itself.
 var defaultControllers = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
-	pvcprotection.Name,
+	pvcprotection.Name, pvprotection.Name,
 }
 
 // Controllers returns the sorted names of the controllers that a plane can run.

@@ -203,5 +203,7 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 	remove(in("apps", "statefulsets"), "db", metav1.DeletePropagationOrphan)
 	remove(objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}), "doomed",
 		metav1.DeletePropagationBackground)
+	remove(objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}), "disk",
+		metav1.DeletePropagationBackground)
 	time.Sleep(10 * time.Minute)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/bowline-dev/bowline/internal/plugins"
 )
 
 // errForkStorage is returned for a fork with Options.Storage.
@@ -30,7 +32,10 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 		return nil, errors.Join(errForkStorage, o.Storage.Close())
 	}
 	var err error
-	if o.Controllers, err = selectControllers(o.Controllers); err != nil {
+	if o.Controllers, err = selectControllers(o.Controllers); err == nil {
+		err = plugins.Check(o.Admission)
+	}
+	if err != nil {
 		return nil, err
 	}
 	state, err := p.store.Fork(ctx)

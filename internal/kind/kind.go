@@ -140,6 +140,18 @@ type Info struct {
 	// determines.
 	Graceful bool
 
+	// Review marks a kind of reviews: questions that the server answers on create and does not store. The kind serves
+	// no other verb.
+	Review bool
+
+	// SetAuthor sets the fields of a new object that identify its author. It is called after Prepare, and nil for a
+	// kind without such fields.
+	SetAuthor func(obj Object, author Author)
+
+	// Acts makes a create of the kind act on an existing object of another kind with the same name, instead of storing
+	// the new object: a Binding binds a pod. The kind serves no other verb.
+	Acts *Act
+
 	// ReturnsDeleted makes a delete respond with the deleted object instead of a Status.
 	ReturnsDeleted bool
 
@@ -171,6 +183,9 @@ type Info struct {
 func (i *Info) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: i.Endpoints[0].Group, Resource: i.Plural}
 }
+
+// Stored reports whether creates store objects of the kind.
+func (i *Info) Stored() bool { return !i.Review && i.Acts == nil }
 
 // ListKind returns the kind of a list of objects.
 func (i *Info) ListKind() string {
@@ -269,6 +284,9 @@ type Subresource struct {
 	// Preserves lists fields (dotted paths), besides the spec, that a write of the status does not change, and so
 	// does not own.
 	Preserves []string
+	// Owns lists the only fields (dotted paths; * stands for any item) that a write of a part of the spec changes, and
+	// so owns.
+	Owns []string
 
 	// New returns an empty request body; set if Kind is.
 	New func() runtime.Object
@@ -286,6 +304,20 @@ type Subresource struct {
 	Evicts *Eviction
 	// Text returns the plain text of the response to a GET (log); if it is nil, the response is 204.
 	Text func(obj Object) (string, error)
+}
+
+// Author is the authenticated user who creates an object. It must not be modified.
+type Author struct {
+	Name   string
+	Groups []string
+	Extra  map[string][]string
+}
+
+// Act names a subresource of another kind. A create of a kind with Info.Acts calls the Apply function of that
+// subresource.
+type Act struct {
+	Resource    schema.GroupResource
+	Subresource string
 }
 
 // Claim is a value, such as an address, that at most one object of a server may own. It is committed together

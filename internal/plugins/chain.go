@@ -1,6 +1,8 @@
-// Package plugins has the admission plugins that every plane runs (namespace lifecycle, the taint of new nodes,
-// priority, default tolerations, the default class of ingresses, initializers) and the chain that calls plugins for a
-// write. Package admission defines their interface, and package webhook has the plugins that call webhooks.
+// Package plugins has the built-in admission plugins and the chain that calls plugins for a write. Select returns the
+// plugins that a server runs: by default those for namespaces, limit ranges, the taint of new nodes, priorities,
+// default tolerations, the classes of storage, runtimes and ingresses, the protection and growth of storage, topology
+// labels and initializers; the others must be turned on. Package admission defines the interface of plugins, and
+// package webhook has the plugins that call webhooks.
 package plugins
 
 import (
@@ -22,12 +24,6 @@ type Chain struct {
 // NewChain returns a chain of plugins that read the server's objects from state.
 func NewChain(state admission.Reader, plugins ...admission.Plugin) *Chain {
 	return &Chain{plugins: plugins, state: state}
-}
-
-// Defaults returns the plugins that every plane runs, in Kubernetes' order.
-func Defaults() []admission.Plugin {
-	return []admission.Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{},
-		DefaultIngressClass{}}
 }
 
 // Admit calls Admit on each plugin that handles the write, and on all of them once more if one set

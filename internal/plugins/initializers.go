@@ -53,7 +53,7 @@ var (
 const initialize = "initialize"
 
 // Name implements admission.Plugin.
-func (*Initializers) Name() string { return "Initializers" }
+func (*Initializers) Name() string { return initializersName }
 
 // Handles implements admission.Plugin.
 func (*Initializers) Handles(op admission.Operation, resource schema.GroupResource, subresource string) bool {
@@ -62,7 +62,7 @@ func (*Initializers) Handles(op admission.Operation, resource schema.GroupResour
 
 // Admit implements admission.Plugin. It does nothing in round 1: the object already has its initializers.
 func (p *Initializers) Admit(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
-	if a.Round > 0 {
+	if a.Round > 0 || a.ServedKind != nil && !a.ServedKind.Info().Stored() {
 		return nil
 	}
 	if a.Operation == admission.Update {

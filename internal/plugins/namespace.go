@@ -28,8 +28,11 @@ func (NamespaceLifecycle) Name() string { return "NamespaceLifecycle" }
 
 // Handles implements admission.Plugin.
 func (NamespaceLifecycle) Handles(op admission.Operation, resource schema.GroupResource, _ string) bool {
-	return op == admission.Create || op == admission.Delete && resource == namespaces
+	return op == admission.Create && resource != localReviews || op == admission.Delete && resource == namespaces
 }
+
+// localReviews ask about rights in a namespace, which need not exist.
+var localReviews = schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}
 
 // Admit implements admission.Plugin.
 func (NamespaceLifecycle) Admit(ctx context.Context, a *admission.Attributes, state admission.Reader) error {

@@ -7,6 +7,7 @@
 //	request     the typed form of a request, its options and its result
 //	read        gets, lists, and the one event loop of HTTP watches and in-process sources
 //	write       creates, updates, patches, applies and deletes, a stage at a time
+//	review      answers questions about tokens, users and rights
 //	render      encodes results and events: objects, lists, tables, metadata
 //	crd         the kinds that CustomResourceDefinitions define
 //	expiry      deletes events after their lifetime
@@ -47,6 +48,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/openapi"
 	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/server/read"
+	"github.com/bowline-dev/bowline/internal/server/review"
 	"github.com/bowline-dev/bowline/internal/server/stored"
 	"github.com/bowline-dev/bowline/internal/server/tasks"
 	"github.com/bowline-dev/bowline/internal/server/write"
@@ -140,6 +142,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	})
 	writer = write.New(write.Options{
 		Store: o.Store, Kinds: o.Kinds, Reader: reader, Authorizer: o.Authorizer, Log: o.Log,
+		Reviews:   &review.Reviewer{Authenticator: o.Authenticator, Authorizer: o.Authorizer},
 		Admission: plugins.NewChain(reader, o.Plugins...),
 		Lifecycle: slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool {
 			return p == plugins.NamespaceLifecycle{}

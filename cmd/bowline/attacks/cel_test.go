@@ -57,6 +57,7 @@ func (r *celTable) addRefused() {
 	r.refused("a list cubed", "self.l.all(a, self.l.all(b, self.l.all(c, a + b > c)))", expensive)
 	r.refused("contains squared", "self.l.all(a, self.s.contains(self.s))", expensive)
 	r.refused("a pattern of the object", "self.s.matches(self.s)", expensive)
+	r.refused("types that double 20 times", "[{1: 1}]"+strings.Repeat(".map(a, {a: a})", 20)+".size() > 0", "too large")
 	r.refused("chains of map and filter", "self.l.map(a, self.l.map(b, a+b).filter(c, c>1)).size() > 0", expensive)
 	r.refused("sets", "sets.contains(self.l, self.l)", expensive)
 	r.refused("join", "self.l.map(a, self.s).join(self.s).size() > 0", expensive)
@@ -193,6 +194,7 @@ func celOthers() []row {
 		condition("a text joined with itself", `{"name":"c","expression":"object.data.map(a, object.data.map(b, b).join(a)).size() > 0"}`, 201),
 		hook("65 conditions", numbered(`{"name":"c%d","expression":"true"}`, 65)),
 		hook("20,000 conditions", numbered(`{"name":"c%d","expression":"true"}`, 20_000)),
+		hook("types that double 20 times", `{"name":"c","expression":"[{1: 1}]`+strings.Repeat(".map(a, {a: a})", 20)+`.size() > 0"}`),
 		hook("one that does not compile", `{"name":"c","expression":"x"}`),
 		hook("one of 2.9 MB", `{"name":"c","expression":"`+strings.Repeat("!", 2_900_000)+`true"}`),
 		hook("100,000 parentheses", `{"name":"c","expression":"`+nested("(", "true", ")", 100_000)+`"}`),

@@ -154,10 +154,11 @@ func (r removal) Do(ctx context.Context, exec *action.Executor) error {
 }
 
 // deletionsOf returns the deletion of a pod, with a condition that states the reason if there is one. It returns
-// nothing for a pod that only waits for finalizers.
+// nothing for a pod that only waits for finalizers. A pod that waits for nothing remains if the server ended between
+// the two steps of its removal.
 func deletionsOf(pod *corev1.Pod, condition *corev1.PodCondition) []action.Action {
 	ended := pods.IsTerminal(pod)
-	if ended && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil &&
+	if ended && len(pod.Finalizers) > 0 && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil &&
 		*pod.DeletionGracePeriodSeconds == 0 {
 		return nil
 	}

@@ -69,3 +69,20 @@ func TestDisruptionRetainsItsTransitionTime(t *testing.T) {
 		t.Errorf("true condition: got %+v, want the transition time %s", c, before)
 	}
 }
+
+// An ended pod that was marked as deleted waits for its finalizers. Without any, the server ended before it removed the
+// pod.
+func TestMarkedPodsAreDeletedUnlessTheyWait(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		finalizers []string
+		deletions  int
+	}{"waits": {[]string{"example.com/f"}, 0}, "remains": {nil, 1}} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Finalizers: c.finalizers,
+			DeletionTimestamp: new(metav1.NewTime(noon)), DeletionGracePeriodSeconds: new(int64(0))}}
+		pod.Status.Phase = corev1.PodSucceeded
+		if got := deletionsOf(pod, nil); len(got) != c.deletions {
+			t.Errorf("a pod that %s: %d deletions, want %d", name, len(got), c.deletions)
+		}
+	}
+}

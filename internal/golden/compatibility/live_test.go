@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,67 +19,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/object"
 )
-
-const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
-
-// examples contains an object of each resource, without its name.
-var examples = map[string]string{
-	"configmaps":             `"data":{"a":"b"}`,
-	"endpoints":              `"subsets":[]`,
-	"events":                 `"involvedObject":{"namespace":"default"}`,
-	"namespaces":             `"spec":{}`,
-	"nodes":                  `"spec":{}`,
-	"persistentvolumeclaims": `"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}`,
-	"pods":                   pod,
-	"podtemplates":           `"template":{` + pod + `}`,
-	"replicationcontrollers": `"spec":{"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`,
-	"resourcequotas":         `"spec":{"hard":{"pods":"1"}}`,
-	"secrets":                `"stringData":{"a":"b"}`,
-	"serviceaccounts":        `"automountServiceAccountToken":false`,
-	"services":               `"spec":{"ports":[{"port":80}]}`,
-
-	"initializerconfigurations.admissionregistration.k8s.io":       `"initializers":[]`,
-	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   webhooks,
-	"validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
-	"customresourcedefinitions.apiextensions.k8s.io": `"spec":{"group":"example.com","scope":"Namespaced",
-		"names":{"plural":"widgets","singular":"widget","kind":"Widget"},
-		"versions":[{"name":"v1","served":true,"storage":true,
-			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
-			"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}`,
-	"controllerrevisions.apps":        `"revision":1,"data":{"a":"b"}`,
-	"daemonsets.apps":                 workload,
-	"deployments.apps":                workload,
-	"replicasets.apps":                workload,
-	"statefulsets.apps":               workload,
-	"jobs.batch":                      job,
-	"cronjobs.batch":                  `"spec":{"schedule":"* * * * *","jobTemplate":{` + job + `}}`,
-	"leases.coordination.k8s.io":      `"spec":{}`,
-	"daemonsets.extensions":           workload,
-	"deployments.extensions":          workload,
-	"replicasets.extensions":          workload,
-	"endpointslices.discovery.k8s.io": `"addressType":"IPv4","endpoints":[]`,
-	"events.events.k8s.io": `"regarding":{"namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z",
-		"reportingController":"c","reportingInstance":"i","action":"a","reason":"r","type":"Normal"`,
-	"ingressclasses.networking.k8s.io":  `"spec":{"controller":"example.com/c"}`,
-	"ingresses.networking.k8s.io":       `"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}`,
-	"poddisruptionbudgets.policy":       `"spec":{"minAvailable":1}`,
-	"priorityclasses.scheduling.k8s.io": `"value":1`,
-	"widgets.example.com":               `"spec":{"replicas":1}`,
-}
-
-const webhooks = `"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://example.com"},"sideEffects":"None","admissionReviewVersions":["v1"]}]`
-
-const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod +
-	`}}`
-
-const job = `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}`
-
-// bodies contains the request bodies for creating subresources.
-var bodies = map[string]string{
-	"binding":  `{"metadata":{"name":"example"},"target":{"name":"node"}}`,
-	"rollback": `{"name":"example","rollbackTo":{"revision":0}}`,
-	"eviction": `{"metadata":{"name":"example"}}`,
-}
 
 // live is a client of a running server.
 type live struct {
@@ -140,15 +80,15 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 		l.t.Fatal(err)
 	}
 	plural, sub, _ := strings.Cut(r.Name, "/")
-	name := "example"
-	if plural == "customresourcedefinitions" {
-		name = "widgets.example.com"
-	}
+	name := cmp.Or(names[plural], "example")
 	all := collection(gv, r.Namespaced) + "/" + plural
 	one := all + "/" + name
 	if sub != "" {
 		one += "/" + sub
 	} else {
+		if plural == "bindings" {
+			l.create(collection(gv, true)+"/pods", gv.WithKind("Pod"), "pods", name)
+		}
 		l.create(all, gv.WithKind(r.Kind), plural, name)
 	}
 	for _, verb := range r.Verbs {
@@ -197,12 +137,21 @@ func (l *live) create(path string, gvk schema.GroupVersionKind, plural, name str
 	l.t.Helper()
 	resource := schema.GroupResource{Group: gvk.Group, Resource: plural}.String()
 	example, ok := examples[resource]
+	if generate := keys[resource]; generate != nil {
+		example, ok = generate(l.t), true
+	}
 	if !ok {
 		l.t.Errorf("there is no example of %s: add one", resource)
 		return
 	}
-	body := `{"apiVersion":"` + gvk.GroupVersion().String() + `","kind":"` + gvk.Kind + `","metadata":{"name":"` +
-		name + `"},` + example + `}`
+	metadata := `"metadata":{"name":"` + name + `"},`
+	switch {
+	case strings.HasSuffix(plural, "reviews"):
+		metadata = "" // reviews have no name
+	case plural == "bindings":
+		path += "?dryRun=All" // the other examples need the pod as it is
+	}
+	body := `{"apiVersion":"` + gvk.GroupVersion().String() + `","kind":"` + gvk.Kind + `",` + metadata + example + `}`
 	l.send(http.MethodPost, path, "", body)
 }
 

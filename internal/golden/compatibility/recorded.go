@@ -59,7 +59,7 @@ func writeMissing(w *bytes.Buffer, served []groupVersion, facts []fact) {
 			ours = append(ours, gv.String())
 		}
 	}
-	fmt.Fprintf(w, "\nServed here and no longer by Kubernetes: %s.\n\n", strings.Join(ours, ", "))
+	fmt.Fprintf(w, "\nServed here, but not by Kubernetes 1.36, which had dropped them or did not have them yet: %s.\n\n", strings.Join(ours, ", "))
 }
 
 // lacking returns the parts of a resource that are not served.

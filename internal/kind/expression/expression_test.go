@@ -161,3 +161,26 @@ func TestInstructions(t *testing.T) {
 		}
 	}
 }
+
+// TestCompileCost checks that the cost of an expression grows with its length, and with types that double.
+func TestCompileCost(t *testing.T) {
+	t.Parallel()
+	double := func(n int) string { return "[{1: 1}]" + strings.Repeat(".map(a, {a: a})", n) + ".size() > 0" }
+	for name, c := range map[string]struct {
+		text    string
+		allowed bool
+	}{
+		"short":                   {"self.a > 1", true},
+		"long":                    {strings.Repeat("a", 10_001), false},
+		"constant keys":           {strings.Repeat("{'a': 1}, ", 100), true},
+		"types that double":       {double(8), true},
+		"types that double often": {double(9), false},
+		"types of 2^100 parts":    {double(100), false},
+		"braces in a text":        {"self.a == '" + strings.Repeat("{a: a}", 50) + "'", true},
+		"no expression":           {strings.Repeat("{", 1_000), true},
+	} {
+		if got := expression.CompileCost(c.text) <= expression.MaxCompileCost; got != c.allowed {
+			t.Errorf("%s: cost %d, want allowed: %t", name, expression.CompileCost(c.text), c.allowed)
+		}
+	}
+}

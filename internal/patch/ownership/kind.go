@@ -67,16 +67,22 @@ func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 }
 
 // preservedFields follows Kubernetes: a write of the object does not own the status if that is a subresource, and a
-// write of the status does not own the spec and the fields in Subresource.Keeps.
+// write of the status, or of another part of it, does not own the spec and the fields in Subresource.Preserves.
 func (f kindForm) preservedFields(sub string) []string {
-	status := f.Info().Subresource("status")
-	switch {
-	case status == nil:
+	if f.Info().Subresource("status") == nil {
 		return nil
-	case sub == "status":
-		return append([]string{"spec"}, status.Preserves...)
+	}
+	if part := f.Info().Subresource(sub); part != nil && (sub == "status" || len(part.Preserves) > 0) {
+		return append([]string{"spec"}, part.Preserves...)
 	}
 	return []string{"status"}
+}
+
+func (f kindForm) ownedFields(sub string) []string {
+	if part := f.Info().Subresource(sub); part != nil {
+		return part.Owns
+	}
+	return nil
 }
 
 // builtinType returns the type of a built-in kind with all types that it refers to. Its schema is nil for

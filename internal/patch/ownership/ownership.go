@@ -57,6 +57,9 @@ type form interface {
 	// preservedFields returns the fields (dotted paths) that a write through a subresource does not change and does not
 	// own.
 	preservedFields(sub string) []string
+	// ownedFields returns the only fields (dotted paths, * for any item) that a write through a subresource owns; nil
+	// if there is no such list.
+	ownedFields(sub string) []string
 	// convert converts an object to a version, in the form in which a client reads it.
 	convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
 	// translate converts an object without a Go type, retaining all fields.
@@ -200,14 +203,22 @@ func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
 	}
 	e := &endpoint{gvk: gv.WithKind(name)}
 	var ignored map[fieldpath.APIVersion]fieldpath.Filter
-	if kept := o.form.preservedFields(sub); len(kept) > 0 {
+	if owned := o.form.ownedFields(sub); len(owned) > 0 {
+		matchers := make([]*fieldpath.SetMatcher, len(owned))
+		for i, path := range owned {
+			matchers[i] = prefix(path)
+		}
+		e.filter = fieldpath.NewIncludeMatcherFilter(matchers...)
+	} else if kept := o.form.preservedFields(sub); len(kept) > 0 {
 		set := fieldpath.NewSet()
 		for _, path := range kept {
 			set.Insert(dotted(path))
 		}
 		e.filter = fieldpath.NewExcludeSetFilter(set)
-		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): e.filter}
 		e.preserved = kept[0]
+	}
+	if e.filter != nil {
+		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): e.filter}
 	}
 	a := adapter{o}
 	if e.library, err = managedfields.NewDefaultCRDFieldManager(a, a, a, a, e.gvk, gv, sub, ignored); err != nil {

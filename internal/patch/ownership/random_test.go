@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"reflect"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
@@ -21,7 +22,12 @@ func filler(seed int64) *randfill.Filler {
 	codecs := serializer.NewCodecFactory(scheme.Scheme)
 	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed),
 		codecs).NilChance(0.4).MaxDepth(12)
-	return fill.Funcs(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) })
+	return fill.Funcs(
+		func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) },
+		// The type is the key of a condition in its list, and optional: the library rejects a list without it.
+		func(c *flowcontrolv1.FlowSchemaCondition, _ randfill.Continue) { c.Type = "any" },
+		func(c *flowcontrolv1.PriorityLevelConfigurationCondition, _ randfill.Continue) { c.Type = "any" },
+	)
 }
 
 // filled returns a random object of a kind without managedFields.

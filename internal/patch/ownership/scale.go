@@ -34,6 +34,8 @@ func (f viewForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 
 func (f viewForm) preservedFields(string) []string { return nil }
 
+func (f viewForm) ownedFields(string) []string { return nil }
+
 func (f viewForm) convert(obj runtime.Object, _ string) (runtime.Object, error) { return obj, nil }
 
 func (f viewForm) translate(u *unstructured.Unstructured, _ string) (runtime.Object, error) {
@@ -69,6 +71,20 @@ func Scaling(k kind.Kind, sub *kind.Subresource, apiVersion string,
 		paths[version] = dotted(path)
 	}
 	return managedfields.NewScaleHandler(owned, gv, paths), nil
+}
+
+// prefix returns a matcher of the fields below a path such as spec.containers.*.resources, in which * stands for any
+// item.
+func prefix(path string) *fieldpath.SetMatcher {
+	var parts []any
+	for name := range strings.SplitSeq(path, ".") {
+		if name == "*" {
+			parts = append(parts, fieldpath.MatchAnyPathElement())
+		} else {
+			parts = append(parts, name)
+		}
+	}
+	return fieldpath.MakePrefixMatcherOrDie(parts...)
 }
 
 // dotted parses a path such as .spec.replicas.

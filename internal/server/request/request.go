@@ -80,6 +80,13 @@ func New(ctx context.Context, route *Route, entry kind.Entry, user *auth.User) *
 // Context ends when the client disconnects or the request's time is over.
 func (r *Request) Context() context.Context { return r.ctx }
 
+// WithContext returns a copy of the request with another context.
+func (r *Request) WithContext(ctx context.Context) *Request {
+	other := *r
+	other.ctx = ctx
+	return &other
+}
+
 // Resource names the resource in errors, with the endpoint's group.
 func (r *Request) Resource() schema.GroupResource { return r.GVR.GroupResource() }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/stage"
+	"github.com/bowline-dev/bowline/internal/server/status"
 	"github.com/bowline-dev/bowline/internal/server/stored"
 	"github.com/bowline-dev/bowline/internal/store"
 )
@@ -42,11 +44,7 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 	if req.Sub.Evicts != nil {
 		err = op.evict(body)
 	} else {
-		op.owned = true // an act, such as a binding, does not change the ownership of fields
-		_, err = op.update(func(current kind.Object) (kind.Object, error) {
-			next := current.DeepCopyObject().(kind.Object)
-			return next, req.Sub.Apply(next, body)
-		})
+		err = applyAct(op, body)
 	}
 	if err != nil {
 		return nil, err
@@ -56,6 +54,47 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 		result.Message = req.Sub.Message(body)
 	}
 	return &request.Result{Status: result}, nil
+}
+
+// applyAct applies the body of an act to the object. An act, such as a binding, does not change the ownership of
+// fields.
+func applyAct(op *operation, body runtime.Object) error {
+	op.owned = true
+	_, err := op.update(func(current kind.Object) (kind.Object, error) {
+		next := current.DeepCopyObject().(kind.Object)
+		return next, op.req.Sub.Apply(next, body)
+	})
+	return err
+}
+
+// actOnOther serves the create of an object that acts on another object (kind.Info.Acts). Plugins see the create of the
+// object itself. As in Kubernetes, its uid is ignored, unlike the uid in the body of a write to the subresource.
+func actOnOther(op *operation) (*request.Result, error) {
+	body, acts := op.obj, op.req.Info.Acts
+	body.SetUID("")
+	if err := op.admitOnly(); err != nil {
+		return nil, err
+	}
+	if body.GetName() == "" {
+		return nil, apierrors.NewBadRequest("Name parameter required.")
+	}
+	k, served := op.Kinds.Stored(acts.Resource)
+	if !served {
+		return nil, status.NoResource()
+	}
+	info, hub := k.Info(), &k.Info().Endpoints[0]
+	route := *op.req.Route
+	route.GVR, route.Name = hub.GroupVersion().WithResource(info.Plural), body.GetName()
+	route.Subresource = acts.Subresource
+	req := *op.req
+	req.Route, req.Kind, req.Info, req.Endpoint = &route, k, info, hub
+	req.Stored, req.GVK = info.GroupResource(), hub.GroupVersion().WithKind(info.Kind)
+	req.Sub = info.Subresource(acts.Subresource)
+	on := &operation{Writer: op.Writer, req: &req, WriteOptions: op.WriteOptions, admitted: true}
+	if err := applyAct(on, body); err != nil {
+		return nil, err
+	}
+	return &request.Result{Status: &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}}, nil
 }
 
 // admitOnly lets the plugins change and reject the body of an act, or reject a delete.
@@ -84,7 +123,7 @@ func (op *operation) evict(body runtime.Object) error {
 	if op.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	r := &removal{op, options}
+	r := &removal{operation: op, options: options}
 	_, err = r.remove(req.Key(), func(obj kind.Object) ([]store.Change, error) {
 		var guards []kind.Object
 		err := op.Reader.List(req.Context(), evicts.Guards, req.Namespace, func(guard kind.Object) bool {

@@ -41,18 +41,19 @@ func (w *Writer) Create(req *request.Request) (*request.Result, error) {
 	if err := op.matchURL(op.obj); err != nil {
 		return nil, err
 	}
+	if req.Info.Review {
+		return answerReview(op)
+	}
+	if req.Info.Acts != nil {
+		return actOnOther(op)
+	}
 	return op.create()
 }
 
 // create stores obj, which a create, an update or an apply has decoded. The operation had no other object before.
 func (op *operation) create() (*request.Result, error) {
 	req, obj := op.req, op.obj
-	// The metadata that only the server sets. Plugins do not see the client's values.
-	obj.SetUID("")
-	obj.SetCreationTimestamp(metav1.Time{})
-	obj.SetDeletionTimestamp(nil)
-	obj.SetDeletionGracePeriodSeconds(nil)
-	obj.SetSelfLink("")
+	clearSystemMetadata(obj)                                          // plugins do not see the client's values
 	if kind.HasInitializers(obj) && kind.InitializersOf(obj) == nil { // the field is null
 		kind.SetInitializers(obj, nil)
 	}
@@ -74,12 +75,9 @@ func (op *operation) create() (*request.Result, error) {
 			return nil, err
 		}
 	}
-	// The same metadata, whatever plugins set.
+	clearSystemMetadata(obj) // whatever plugins set
 	obj.SetUID(types.UID(uuid.NewString()))
 	obj.SetCreationTimestamp(stored.Now())
-	obj.SetDeletionTimestamp(nil)
-	obj.SetDeletionGracePeriodSeconds(nil)
-	obj.SetSelfLink("")
 	generated := obj.GetName() == ""
 	if generated {
 		generateName(obj)
@@ -88,6 +86,9 @@ func (op *operation) create() (*request.Result, error) {
 		tidyInitializers(obj, nil, "")
 	}
 	req.Kind.Prepare(obj, nil, "")
+	if req.Info.SetAuthor != nil {
+		req.Info.SetAuthor(obj, kind.Author{Name: req.User.Name, Groups: req.User.Groups, Extra: req.User.Extra})
+	}
 	if err := op.insert(generated, namespace, checked); err != nil {
 		return nil, err
 	}
@@ -97,6 +98,15 @@ func (op *operation) create() (*request.Result, error) {
 		}
 	}
 	return &request.Result{Code: http.StatusCreated, Object: op.fresh, State: op.state}, nil
+}
+
+// clearSystemMetadata clears the metadata that only the server sets.
+func clearSystemMetadata(obj kind.Object) {
+	obj.SetUID("")
+	obj.SetCreationTimestamp(metav1.Time{})
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	obj.SetSelfLink("")
 }
 
 // insert validates and commits a new object. It retries with another generated name, or with other assigned values, if

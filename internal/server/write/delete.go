@@ -1,9 +1,11 @@
 package write
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metascheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -52,16 +54,23 @@ func (w *Writer) Delete(req *request.Request) (*request.Result, error) {
 	}}, nil
 }
 
+// removalTimeout is how long the removal of an object may take after it was marked.
+const removalTimeout = 10 * time.Second
+
 // removal is an operation that removes objects.
 type removal struct {
 	*operation
 	options *metav1.DeleteOptions
+	// marked is the object with its deletion time, as remove committed it before the removal without a grace period;
+	// nil if remove has committed nothing. Once it is set, remove succeeds even if another client removes the object
+	// first.
+	marked kind.Object
 }
 
 // newRemoval returns a removal of which plugins see the options.
 func newRemoval(w *Writer, req *request.Request, options *metav1.DeleteOptions) *removal {
 	o := request.WriteOptions{DryRun: len(options.DryRun) > 0}
-	return &removal{&operation{Writer: w, req: req, WriteOptions: o, deletion: options}, options}
+	return &removal{operation: &operation{Writer: w, req: req, WriteOptions: o, deletion: options}, options: options}
 }
 
 // deleteOptions reads the options of a delete from the body if there is one, otherwise from the query. A body has
@@ -117,6 +126,7 @@ func checkOptions(mediaType string, body []byte) error {
 // the plugins are called. stays reports whether the object still exists. remove retries after a conflict.
 func (op *removal) remove(key object.Key,
 	before func(kind.Object) ([]store.Change, error)) (stays bool, err error) {
+	op.marked = nil
 	for try := 0; ; try++ {
 		stays, err := op.removeOnce(key, before)
 		if err == nil {
@@ -137,6 +147,10 @@ func (op *removal) removeOnce(key object.Key,
 	req, k, o := op.req, op.req.Kind, op.options
 	current := op.Store.Get(key)
 	op.current, op.old, op.obj, op.fresh, op.state = current, nil, nil, nil, nil
+	if m := op.marked; m != nil && (current == nil || current.UID != m.GetUID()) {
+		op.state = m
+		return false, nil
+	}
 	if current == nil {
 		if op.Store.Damage(key) != nil {
 			return false, op.removeDamaged(key)
@@ -181,22 +195,35 @@ func (op *removal) removeOnce(key object.Key,
 		}
 		return true, err
 	case plan.keep:
-		fresh, err := stored.Encode(k, obj, req.Form())
-		if err != nil {
+		op.fresh, err = op.mark(also...)
+		return err == nil, err
+	case plan.mark:
+		if op.current, err = op.mark(also...); err != nil {
 			return false, err
 		}
-		change := store.Change{Key: key, Object: fresh, Expect: store.At(current.Revision), Quota: store.Exempt}
-		if err := op.commit(change, nil, nil, also...); err != nil { // the claims stay
-			return false, err
-		}
-		op.fresh = fresh
-		return true, nil
+		obj.SetResourceVersion(op.current.Revision.String())
+		op.marked, also = obj, nil
+		// The pod must not stay only because its client disconnects now.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), removalTimeout)
+		defer cancel()
+		op.req = req.WithContext(ctx)
+		defer func() { op.req = req }()
 	}
 	err = op.finish(store.Change{}, also...)
 	if !shown {
 		op.state = nil
 	}
 	return false, err
+}
+
+// mark commits the object with its deletion time, together with other changes. The claims of the object stay.
+func (op *removal) mark(also ...store.Change) (*object.Object, error) {
+	fresh, err := stored.Encode(op.req.Kind, op.obj, op.req.Form())
+	if err != nil {
+		return nil, err
+	}
+	change := store.Change{Key: fresh.Key, Object: fresh, Expect: store.At(op.current.Revision), Quota: store.Exempt}
+	return fresh, op.commit(change, nil, nil, also...)
 }
 
 // checkPreconditions returns a conflict if the object is not the one, or not in the state, that the client named.

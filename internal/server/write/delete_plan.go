@@ -17,6 +17,9 @@ type deletePlan struct {
 	keep bool
 	// graceful: the kind has a grace period, so the answer shows the object.
 	graceful bool
+	// mark: the object is removed at once. Watchers must see its deletion time before the removal, so that is committed
+	// first.
+	mark bool
 }
 
 // planDelete returns the effect of a delete, and marks obj as deleted. orphans is the propagation policy when
@@ -45,6 +48,7 @@ func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions, orphans b
 	plan := deletePlan{graceful: graceful, keep: keptByKind || len(obj.GetFinalizers()) > 0 || graceful && grace > 0}
 	if plan.keep || graceful {
 		stored.MarkDeleted(obj, grace, keptByKind)
+		plan.mark = !plan.keep
 	}
 	return plan
 }

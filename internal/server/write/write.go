@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/internal/server/request"
+	"github.com/bowline-dev/bowline/internal/server/review"
 	"github.com/bowline-dev/bowline/internal/server/stored"
 	"github.com/bowline-dev/bowline/internal/server/tasks"
 	"github.com/bowline-dev/bowline/internal/store"
@@ -33,7 +34,9 @@ type Options struct {
 	Admission *plugins.Chain
 	Lifecycle bool
 	// Authorizer evaluates the authorization checks in CEL match conditions of plugins.
-	Authorizer  auth.Authorizer
+	Authorizer auth.Authorizer
+	// Reviews answers the creates of kinds with kind.Info.Review.
+	Reviews     *review.Reviewer
 	Definitions Definitions
 	Expiry      Expiry
 	// Select lists the objects that a deletecollection deletes.

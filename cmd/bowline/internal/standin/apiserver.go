@@ -43,6 +43,7 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		Logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
 		// As with envtest, there is no controller manager: suites finalize their namespaces themselves.
 		Controllers: []string{bowline.NoControllers},
+		Admission:   s.admission,
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %s of %s is in use by another program", s.port, s.bindAddress)

@@ -23,6 +23,7 @@ type apiServer struct {
 	clientCA                   string
 	etcd                       []string
 	verbosity                  int
+	admission                  []string // see bowline.Options
 }
 
 func (s *apiServer) flags(to io.Writer) flagSet {
@@ -38,7 +39,7 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 	f.StringSliceVar(&s.etcd, "etcd-servers", nil,
 		"the `URL` of bowline's etcd, which was started with this server")
 	f.IntVarP(&s.verbosity, "v", "v", 0, "the log level, a `number`; 4 or more logs details")
-	addCheckedFlags(f)
+	s.addCheckedFlags(f)
 	addIgnoredFlags(f)
 	addRefusedFlags(f)
 	addInsecure(f)
@@ -46,43 +47,38 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 }
 
 // addCheckedFlags adds the flags whose value must match the behavior of bowline.
-func addCheckedFlags(f flagSet) {
+func (s *apiServer) addCheckedFlags(f flagSet) {
 	f.addFixed("authorization-mode", "list",
 		"members of system:masters may do everything, and others what system:discovery allows, "+
-			"as with RBAC without bindings, which cannot be created", "RBAC", "Node")
+			"as with RBAC without bindings; those that clients create have no effect", "RBAC", "Node")
 	f.addFixed("service-cluster-ip-range", "range", "the range of service addresses", "10.0.0.0/24")
 	f.addFixed("service-node-port-range", "range", "the range of node ports", "30000-32767")
 	f.addFixed("allow-privileged", "bool", "privileged pods are stored like others, and never run", "true")
 	f.addFixed("profiling", "bool", "administrators can read profiles", "true")
 	f.addFixed("anonymous-auth", "bool", "health and version are public", "true")
 	f.addFixed("storage-backend", "name", "accepted for envtest; objects are in memory", "etcd3")
-	f.addChecked("disable-admission-plugins", "list",
-		"any except the plugins of bowline: "+strings.Join(pluginNames(), ", "),
-		eachOf(checkDisable))
-	f.addChecked("enable-admission-plugins", "list", "only the plugins of bowline", eachOf(checkEnabled))
+	f.addChecked("disable-admission-plugins", "list", "the admission plugins to turn off", eachOf(s.disable))
+	f.addChecked("enable-admission-plugins", "list",
+		"the admission plugins to turn on, of "+strings.Join(plugins.Names(), ", "), eachOf(s.enable))
 	f.addChecked("feature-gates", "list", "gates can only be turned off", eachOf(checkFeatureGate))
 	f.addChecked("runtime-config", "list", "served versions can be turned on, and others off",
 		eachOf(checkRuntimeConfig))
 }
 
-func pluginNames() (names []string) {
-	for _, plugin := range plugins.Defaults() {
-		names = append(names, plugin.Name())
-	}
-	return names
-}
-
-func checkDisable(plugin string) error {
-	if slices.Contains(pluginNames(), plugin) {
-		return fmt.Errorf("%s cannot be turned off", plugin)
+// disable turns an admission plugin off. One that bowline does not have is off already.
+func (s *apiServer) disable(plugin string) error {
+	if slices.Contains(plugins.Names(), plugin) {
+		s.admission = append(s.admission, "-"+plugin)
 	}
 	return nil
 }
 
-func checkEnabled(plugin string) error {
-	if !slices.Contains(pluginNames(), plugin) {
-		return fmt.Errorf("bowline has no admission plugin %s, only %s", plugin, strings.Join(pluginNames(), ", "))
+// enable turns an admission plugin on.
+func (s *apiServer) enable(plugin string) error {
+	if !slices.Contains(plugins.Names(), plugin) {
+		return fmt.Errorf("bowline has no admission plugin %s, only %s", plugin, strings.Join(plugins.Names(), ", "))
 	}
+	s.admission = append(s.admission, plugin)
 	return nil
 }
 

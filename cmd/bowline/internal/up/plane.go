@@ -19,6 +19,7 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, stored *storage
 		TLS:         home.Certificates.ServerConfig(),
 		Authority:   home.Certificates.AuthorityPEM(),
 		Controllers: serve.PlaneControllers(p.controllers.List),
+		Admission:   p.flags.admission,
 		Logger:      p.log,
 
 		MaxBytes:          p.maxBytes,

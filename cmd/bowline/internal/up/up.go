@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,10 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/serve"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/plugins"
 )
 
 // upFlags holds the parsed flags of bowline up.
@@ -24,6 +27,7 @@ type upFlags struct {
 	data            string
 	kubeconfig      string
 	controllers     []string
+	admission       []string
 	files           []string
 	nodes           int
 	maxBytes        string
@@ -94,6 +98,9 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the default contro
   # Store at most 512 MiB of objects, and 16 MiB in each namespace.
   bowline up --max-bytes 512Mi --max-namespace-bytes 16Mi
 
+  # Turn an admission plugin on, and another one off.
+  bowline up --admission AlwaysPullImages,-LimitRanger
+
   # Simulate the nodes node-0, node-1 and node-2, whose pods change their
   # status without running.
   bowline up --nodes 3
@@ -147,6 +154,9 @@ func (f *upFlags) add(cmd *cobra.Command) {
 		"`list` of controllers: a name turns one on, -name off, '*' all that are on by default, which "+
 			strings.Join(serve.ExampleControllers, " and ")+" are not; known are "+
 			strings.Join(append(serve.KnownControllers(), serve.ExampleControllers...), ", "))
+	set.StringSliceVar(&f.admission, "admission", nil,
+		"`list` of admission plugins: a name turns one on, -name off; all are on by default, except "+
+			strings.Join(optionalPlugins(), ", ")+"; known are "+strings.Join(bowline.AdmissionPlugins(), ", "))
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"apply the manifests in a `file` of up to 256 MiB, folder or standard input (-); repeatable; folders are read "+
 			"recursively, except testdata")
@@ -170,8 +180,14 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
 	cli.CompleteFlag(cmd, "network-provider", networkProviders)
 	cli.CompleteFlag(cmd, "log-format", logFormats)
+	cli.CompleteFlag(cmd, "admission", bowline.AdmissionPlugins())
 	cli.CompleteFlag(cmd, "controllers",
 		append(append(serve.KnownControllers(), serve.ExampleControllers...), serve.AllControllers))
+}
+
+// optionalPlugins returns the admission plugins that are off by default.
+func optionalPlugins() []string {
+	return slices.DeleteFunc(bowline.AdmissionPlugins(), plugins.IsDefault)
 }
 
 // plan validates the flags and returns the resulting plan.
@@ -213,6 +229,9 @@ func (f *upFlags) plan() (*plan, error) {
 	controllers, err := serve.SelectControllers(f.controllers, serve.KnownControllers())
 	if err != nil {
 		return nil, err
+	}
+	if err := plugins.Check(f.admission); err != nil {
+		return nil, cli.Usagef("--admission: %w", err)
 	}
 	if err := manifest.Check(f.files); err != nil {
 		return nil, cli.Usagef("%w", err)

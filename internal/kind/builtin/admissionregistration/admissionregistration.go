@@ -1,7 +1,8 @@
 // Package admissionregistration defines the kinds of the admissionregistration.k8s.io group that configure
 // admission: mutating and validating webhook configurations, as v1, the stored version, and as v1beta1, which
-// Kubernetes no longer serves but old manifests use; and initializer configurations, v1alpha1 of Kubernetes
-// 1.7 to 1.13. Validation follows Kubernetes 1.36 and, for initializers, 1.13
+// Kubernetes no longer serves but old manifests use; validating and mutating policies, whose rules are CEL
+// expressions, and their bindings (the files policy*.go); and initializer configurations, v1alpha1 of Kubernetes
+// 1.7 to 1.13. Validation follows Kubernetes 1.36 for webhooks, 1.37 for policies and 1.13 for initializers
 // (pkg/apis/admissionregistration/validation).
 //
 // The admission plugins read these configurations and call the webhooks. Package internal/kind/builtin
@@ -33,7 +34,10 @@ type (
 
 // Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
-	return []kind.Kind{mutatingKind(cache), validatingKind(cache), initializerKind(cache)}
+	return []kind.Kind{
+		mutatingKind(cache), validatingKind(cache), initializerKind(cache), validatingPolicyKind(cache),
+		validatingBindingKind(cache), mutatingPolicyKind(cache), mutatingBindingKind(cache),
+	}
 }
 
 func mutatingKind(cache *object.Cache) kind.Kind {

@@ -39,8 +39,8 @@ func costlyConditions(hooks []view, a allowances) *field.Error {
 		return nil
 	}
 	return field.Invalid(field.NewPath("webhooks"), field.OmitValueType{},
-		fmt.Sprintf("the match conditions are too long to compile: the squares of their lengths add up to %d, and may add up "+
-			"to %d", cost, expression.MaxCompileCost))
+		fmt.Sprintf("the match conditions are too long to compile, or their types too large: they cost %d, and may "+
+			"cost %d", cost, expression.MaxCompileCost))
 }
 
 // validateConditions checks that conditions have unique names and compile. Expressions in before may use

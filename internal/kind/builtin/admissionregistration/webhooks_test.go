@@ -111,8 +111,8 @@ func TestWebhookRules(t *testing.T) {
 		"conditions that are long in all": {[]string{
 			hook(`"matchConditions":[{"name":"a","expression":"` + strings.Repeat("x", 8_000) + `"}]`),
 			hook(`"name":"b.example.com"`, `"matchConditions":[{"name":"a","expression":"`+strings.Repeat("x", 8_000)+`"}]`)},
-			[]string{"webhooks: Invalid value: the match conditions are too long to compile: the squares of their lengths add up " +
-				"to 128000000, and may add up to 100000000"}},
+			[]string{"webhooks: Invalid value: the match conditions are too long to compile, or their types too large: they cost " +
+				"128000000, and may cost 100000000"}},
 		"conditions": {[]string{hook(`"matchConditions":[{"name":"a","expression":"object."},{"name":"a","expression":" "},{"name":"c","expression":"1"}]`)}, []string{
 			"webhooks[0].matchConditions[0].expression: Invalid value: \"object.\": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'\n | object.\n | .......^",
 			`webhooks[0].matchConditions[1].expression: Required value`,

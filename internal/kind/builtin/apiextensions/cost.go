@@ -2,8 +2,6 @@ package apiextensions
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -38,7 +36,7 @@ func (c *costs) add(s *apiextensionsv1.JSONSchemaProps) {
 	c.rules += len(s.XValidations)
 	for _, rule := range s.XValidations {
 		c.compiling += expression.CompileCost(rule.Rule, rule.MessageExpression)
-		c.instructions += repetitions(rule.Rule) + repetitions(rule.MessageExpression)
+		c.instructions += expression.Repetitions(rule.Rule) + expression.Repetitions(rule.MessageExpression)
 	}
 	c.instructions += expression.Instructions(s.Pattern)
 	for _, list := range [][]apiextensionsv1.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
@@ -61,19 +59,6 @@ func (c *costs) add(s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// repetition is one of a regular expression, such as {3,5}.
-var repetition = regexp.MustCompile(`\{(\d{1,4}),?(\d{0,4})`)
-
-// repetitions returns the sum of all repetitions in an expression, which may contain regular expressions.
-func repetitions(expression string) (sum int) {
-	for _, found := range repetition.FindAllStringSubmatch(expression, -1) {
-		least, _ := strconv.Atoi(found[1])
-		most, _ := strconv.Atoi(found[2]) // 0 if there is none
-		sum += max(least, most)
-	}
-	return sum
-}
-
 // costlySchemas returns errors for a definition that takes more than a second to compile. old is nil for a new one; an
 // older server may have accepted it.
 func costlySchemas(crd, old *definition) (errs field.ErrorList) {
@@ -90,8 +75,8 @@ func costlySchemas(crd, old *definition) (errs field.ErrorList) {
 	}
 	if cost.compiling > limit.compiling {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{},
-			fmt.Sprintf("the CEL rules of the schemas are too long to compile: the squares of their lengths add up to %d, and may "+
-				"add up to %d", cost.compiling, limit.compiling)))
+			fmt.Sprintf("the CEL rules of the schemas are too long to compile, or their types too large: they "+
+				"cost %d, and may cost %d", cost.compiling, limit.compiling)))
 	}
 	if cost.instructions > limit.instructions {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{},

@@ -47,6 +47,7 @@ func TestCostlySchemas(t *testing.T) {
 		"as many as before":       {many, many, ""},
 		"more than before":        {definitionWith(t, rules(601, "true")), many, "at most 600 are allowed"},
 		"a long rule":             {definitionWith(t, rules(1, strings.Repeat("x", 10_001))), nil, "too long to compile"},
+		"types that double":       {definitionWith(t, rules(1, "[{1: 1}]"+strings.Repeat(".map(a, {a: a})", 9))), nil, "types too large"},
 		"rules of 400 characters": {definitionWith(t, rules(500, strings.Repeat("x", 400))), nil, ""},
 		"a pattern":               {definitionWith(t, pattern("x{1000}")), nil, ""},
 		"a large pattern":         {definitionWith(t, in(pattern(strings.Repeat("x{1000}", 501)))), nil, "instructions in all"},

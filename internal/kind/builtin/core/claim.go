@@ -32,17 +32,10 @@ func claimKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// ClaimProtection is the finalizer of every claim. The controller pvc-protection removes it from a deleted
-// claim when no pod uses the claim any more.
-const ClaimProtection = "kubernetes.io/pvc-protection"
-
-// prepareClaim adds the finalizer to a new claim, and synchronizes the two fields for the data source.
+// prepareClaim sets the phase of a new claim, and synchronizes the two fields for the data source.
 func prepareClaim(c, old *corev1.PersistentVolumeClaim, sub string) {
 	if old == nil {
 		c.Status.Phase = corev1.ClaimPending
-		if !slices.Contains(c.Finalizers, ClaimProtection) {
-			c.Finalizers = append(c.Finalizers, ClaimProtection)
-		}
 	}
 	if sub == "status" {
 		return

@@ -26,12 +26,15 @@ func textColumn(name, description string, priority int32) metav1.TableColumnDefi
 // for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{
+		bindingKind(cache),
 		configMapKind(cache),
 		endpointsKind(cache),
 		eventKind(cache),
+		limitRangeKind(cache),
 		namespaceKind(cache),
 		nodeKind(cache),
 		claimKind(cache),
+		persistentVolumeKind(cache),
 		podKind(cache),
 		podTemplateKind(cache),
 		replicationControllerKind(cache),

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// podKind returns the kind of pods, with status, binding and eviction.
+// podKind returns the kind of pods with its subresources.
 func podKind(cache *object.Cache) kind.Kind {
 	info := kind.Info{
 		Kind: "Pod", Plural: "pods", Singular: "pod",
@@ -21,8 +21,10 @@ func podKind(cache *object.Cache) kind.Kind {
 		Endpoints:  []kind.Endpoint{{Version: "v1", Selectable: podSelectable}},
 		Subresources: []kind.Subresource{
 			podBinding,
+			podEphemeralContainers,
 			podEviction,
 			podLog,
+			podResize,
 			{Name: "status", Verbs: []string{"get", "patch", "update"},
 				Preserves: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
 		},

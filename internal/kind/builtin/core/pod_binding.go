@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
@@ -24,8 +26,8 @@ var podBinding = kind.Subresource{
 	},
 }
 
-// bindPod applies a binding to a pod. It returns a conflict for a pod that has a node, is being deleted, or
-// waits for gates.
+// bindPod applies a binding to a pod: it sets the node, and adds the annotations and labels of the binding. It returns
+// a conflict for a pod that has a node, is being deleted or has scheduling gates.
 func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 	if binding.Name != pod.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
@@ -33,26 +35,39 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 	if errs := validateBinding(binding); len(errs) > 0 {
 		return kind.NewInvalid(schema.GroupKind{Kind: "Binding"}, binding.Name, errs)
 	}
-	if err := checkBindable(pod, binding); err != nil {
+	if err := checkNamedState(pod, binding); err != nil {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.Name, err)
+	}
+	if err := checkBindable(pod); err != nil {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, err)
 	}
 	pod.Spec.NodeName = binding.Target.Name
-	if len(binding.Annotations) > 0 && pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	for key, value := range binding.Annotations {
-		pod.Annotations[key] = value
-	}
-	copyTopologyLabels(pod, binding)
+	pod.Annotations = merged(pod.Annotations, binding.Annotations)
+	podspec.DropInitContainerAnnotations(pod.Annotations)
+	pod.Labels = merged(pod.Labels, binding.Labels)
 	podspec.MarkScheduled(pod)
 	return nil
 }
 
-// checkBindable returns the reason why a pod cannot be assigned to the node, or nil.
-func checkBindable(pod *corev1.Pod, binding *corev1.Binding) error {
+// checkNamedState returns an error if a binding has a UID or resourceVersion that differs from that of the pod. Like
+// Kubernetes' error, it shows the pod's key in etcd.
+func checkNamedState(pod *corev1.Pod, binding *corev1.Binding) error {
+	for _, f := range []struct{ what, named, current string }{
+		{"UID", string(binding.UID), string(pod.UID)},
+		{"ResourceVersion", binding.ResourceVersion, pod.ResourceVersion},
+	} {
+		if f.named != "" && f.named != f.current {
+			return fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, ResourceVersion: 0, "+
+				"AdditionalErrorMsg: Precondition failed: %s in precondition: %s, %s in object meta: %s",
+				pod.Namespace, pod.Name, f.what, f.named, f.what, f.current)
+		}
+	}
+	return nil
+}
+
+// checkBindable returns the reason why a pod cannot be assigned to a node, or nil.
+func checkBindable(pod *corev1.Pod) error {
 	switch {
-	case binding.UID != "" && binding.UID != pod.UID:
-		return fmt.Errorf("the binding names the pod with UID %s, but the pod has UID %s", binding.UID, pod.UID)
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":
@@ -63,27 +78,26 @@ func checkBindable(pod *corev1.Pod, binding *corev1.Binding) error {
 	return nil
 }
 
-// copyTopologyLabels copies the zone and region of the node from the binding to the pod.
-func copyTopologyLabels(pod *corev1.Pod, binding *corev1.Binding) {
-	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
-		value, ok := binding.Labels[key]
-		if !ok {
-			continue
-		}
-		if pod.Labels == nil {
-			pod.Labels = map[string]string{}
-		}
-		pod.Labels[key] = value
+// merged adds labels or annotations to those of an object, and returns the result. has may be nil, and may be modified.
+func merged(has, added map[string]string) map[string]string {
+	if has == nil && len(added) > 0 {
+		has = make(map[string]string, len(added))
 	}
+	maps.Copy(has, added)
+	return has
 }
 
 func validateBinding(binding *corev1.Binding) (errs field.ErrorList) {
-	target := field.NewPath("target")
-	if k := binding.Target.Kind; k != "" && k != "Node" {
-		errs = append(errs, field.NotSupported(target.Child("kind"), k, []string{"Node", "<empty>"}))
+	target, node := field.NewPath("target"), &binding.Target
+	toNode := node.Kind == "" || node.Kind == "Node"
+	if !toNode {
+		errs = append(errs, field.NotSupported(target.Child("kind"), node.Kind, []string{"Node", "<empty>"}))
 	}
-	if binding.Target.Name == "" {
+	switch {
+	case node.Name == "":
 		errs = append(errs, field.Required(target.Child("name"), ""))
+	case toNode:
+		errs = append(errs, fieldcheck.ObjectName(target.Child("name"), node.Name, false)...)
 	}
 	return errs
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -50,19 +51,22 @@ func TestPodFieldsAreSelectable(t *testing.T) {
 func TestBindingSetsNode(t *testing.T) {
 	t.Parallel()
 	binding := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": "b"},
-			Labels: map[string]string{corev1.LabelTopologyZone: "z", "x": "y"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "7",
+			Annotations: map[string]string{"a": "b", "pod.beta.kubernetes.io/init-containers": "[]"},
+			Labels:      map[string]string{corev1.LabelTopologyZone: "z", "app": "y"}},
 		Target: corev1.ObjectReference{Kind: "Node", Name: "n1"},
 	}
 	pod := newPod(t, ``)
+	pod.UID, pod.ResourceVersion = "u", "7"
 	if err := podBinding.Apply(pod, binding); err != nil {
 		t.Fatal(err)
 	}
-	if pod.Spec.NodeName != "n1" || !conditionTrue(pod, corev1.PodScheduled) || pod.Annotations["a"] != "b" {
+	if pod.Spec.NodeName != "n1" || !conditionTrue(pod, corev1.PodScheduled) ||
+		!maps.Equal(pod.Annotations, map[string]string{"a": "b"}) {
 		t.Errorf("bound pod: node %q, conditions %v, annotations %v", pod.Spec.NodeName, pod.Status.Conditions,
 			pod.Annotations)
 	}
-	if pod.Labels[corev1.LabelTopologyZone] != "z" || pod.Labels["x"] != "" {
+	if pod.Labels[corev1.LabelTopologyZone] != "z" || pod.Labels["app"] != "y" {
 		t.Errorf("labels of the bound pod: %v", pod.Labels)
 	}
 	if err := podBinding.Apply(pod, binding); !apierrors.IsConflict(err) {
@@ -83,6 +87,14 @@ func TestBindingErrors(t *testing.T) {
 			`Binding "p" is invalid: target.kind: Unsupported value: "Rack": supported values: "Node", "<empty>"`},
 		{"to no name", func(_ *corev1.Pod, b *corev1.Binding) { b.Target.Name = "" }, apierrors.IsInvalid,
 			`Binding "p" is invalid: target.name: Required value`},
+		{"to a node with an invalid name", func(_ *corev1.Pod, b *corev1.Binding) { b.Target.Name = "N" }, apierrors.IsInvalid,
+			`Binding "p" is invalid: target.name: Invalid value: "N": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		{"of a pod with another UID", func(p *corev1.Pod, b *corev1.Binding) { p.UID, b.UID = "u", "v" }, apierrors.IsConflict,
+			`Operation cannot be fulfilled on pods "p": StorageError: invalid object, Code: 4, Key: /registry/pods/default/p, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: v, UID in object meta: u`},
+		{"of a pod in another state", func(p *corev1.Pod, b *corev1.Binding) {
+			p.ResourceVersion, b.ResourceVersion = "7", "6"
+		}, apierrors.IsConflict,
+			`Operation cannot be fulfilled on pods "p": StorageError: invalid object, Code: 4, Key: /registry/pods/default/p, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: 6, ResourceVersion in object meta: 7`},
 		{"of another pod", func(_ *corev1.Pod, b *corev1.Binding) { b.Name = "q" }, apierrors.IsBadRequest,
 			`name in URL does not match name in Binding object`},
 		{"of a pod that waits", func(p *corev1.Pod, _ *corev1.Binding) {

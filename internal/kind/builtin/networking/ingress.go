@@ -7,22 +7,29 @@ import (
 	"strings"
 	"time"
 
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-// ingressKind returns the kind of ingresses. It has no defaults: a path without a pathType is rejected.
+// ingressKind returns the kind of ingresses. The hub has no defaults: a path without a pathType is rejected.
 func ingressKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "Ingress", List: "IngressList", Plural: "ingresses", Singular: "ingress", ShortNames: []string{"ing"},
-		Namespaced:   true,
-		Generation:   true,
-		Endpoints:    []kind.Endpoint{{Group: networkingv1.GroupName, Version: "v1"}},
+		Namespaced: true,
+		Generation: true,
+		Endpoints: []kind.Endpoint{
+			{Group: networkingv1.GroupName, Version: "v1"},
+			oldEndpoint(beta1, "Ingress", &networkingv1beta1.Ingress{}),
+			oldEndpoint(extensions, "Ingress", &extensionsv1beta1.Ingress{}),
+		},
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*networkingv1.Ingress]{
+		Versions:       oldIngresses,
 		Validate:       validateIngress,
 		Warnings:       ingressWarnings,
 		StatusWarnings: ingressStatusWarnings,

@@ -2,6 +2,7 @@ package networking
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,12 @@ func check(t *testing.T, k kind.Kind, rules []rule) {
 
 func read(t *testing.T, k kind.Kind, body string) kind.Object {
 	t.Helper()
-	obj, strict, err := k.DecodeRequest(object.Form{APIVersion: "networking.k8s.io/v1"}, []byte(body), false)
+	return readAs(t, k, "networking.k8s.io/v1", body)
+}
+
+func readAs(t *testing.T, k kind.Kind, apiVersion, body string) kind.Object {
+	t.Helper()
+	obj, strict, err := k.DecodeRequest(object.Form{APIVersion: apiVersion}, []byte(body), false)
 	if err != nil || len(strict) > 0 {
 		t.Fatal(err, strict)
 	}
@@ -57,6 +63,11 @@ const (
 	toWeb     = `"backend":{` + web + `}`
 	toDefault = `"defaultBackend":{` + web + `}`
 )
+
+// subdomain is the message about a value that is not a DNS subdomain.
+const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+	"and must start and end with an alphanumeric character (e.g. 'example.com', " +
+	`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 
 func spec(fields ...string) string { return `{"spec":{` + strings.Join(fields, ",") + `}}` }
 
@@ -147,9 +158,6 @@ func TestIngressUpdates(t *testing.T) {
 	t.Parallel()
 	badPath, badSecret := spec(paths("*.example.com", path("Prefix", "x"))),
 		spec(toDefault, `"tls":[{"secretName":"A"}]`)
-	const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
-		"and must start and end with an alphanumeric character (e.g. 'example.com', " +
-		`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 	check(t, ingressKind(object.NewCache(1)), []rule{
 		{name: "a bad path of all hosts of a domain", body: badPath, old: spec(toDefault),
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
@@ -250,6 +258,11 @@ func TestIngressClassRules(t *testing.T) {
 			want: []string{"spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'"}},
 		{name: "parameters of the cluster in a namespace", body: class(`,"namespace":"default"`),
 			want: []string{"spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"}},
+		{name: "missing values come last",
+			body: `{"spec":{"controller":"example.com/c","parameters":{"scope":"World"}}}`,
+			want: []string{
+				`spec.parameters.scope: Unsupported value: "World": supported values: "Cluster", "Namespace"`,
+				"spec.parameters.kind: Required value", "spec.parameters.name: Required value"}},
 		{name: "an unknown scope", body: class(`,"scope":"World"`),
 			want: []string{`spec.parameters.scope: Unsupported value: "World": supported values: "Cluster", "Namespace"`}},
 	})
@@ -269,6 +282,17 @@ func TestIngressClassParametersDefaultToClusterScope(t *testing.T) {
 	}
 }
 
+// TestIngressClassWithoutDefaults validates a class as a file on disk may have it.
+func TestIngressClassWithoutDefaults(t *testing.T) {
+	t.Parallel()
+	c := &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: "example.com/c",
+		Parameters: &networkingv1.IngressClassParametersReference{Kind: "K", Name: "n"}}}
+	got := ingressClassKind(object.NewCache(1)).Validate(t.Context(), c, nil, "")
+	if len(got) != 1 || got[0].Error() != "spec.parameters.scope: Required value" {
+		t.Errorf("errors %q", got)
+	}
+}
+
 func TestIngressWarnings(t *testing.T) {
 	t.Parallel()
 	k := ingressKind(object.NewCache(1))
@@ -284,5 +308,38 @@ func TestIngressWarnings(t *testing.T) {
 	}
 	if got := k.Warnings(annotated, annotated, ""); len(got) > 0 {
 		t.Errorf("an update that changes nothing warns: %q", got)
+	}
+}
+
+// TestInvalidIngressesAreBounded checks that the number of errors and warnings does not grow with the ingress, and that
+// a write of the status may keep many invalid addresses.
+func TestInvalidIngressesAreBounded(t *testing.T) {
+	t.Parallel()
+	const n = 15_000
+	repeat := func(element string) string { return strings.Repeat(element+",", n-1) + element }
+	k := ingressKind(object.NewCache(1 << 20))
+	for name, body := range map[string]string{
+		"rules":   spec(`"rules":[` + repeat(`{"host":"*"}`) + `]`),
+		"paths":   spec(paths("a.b", repeat(`{"backend":{}}`))),
+		"hosts":   spec(toDefault, `"tls":[{"hosts":[`+repeat(`"*"`)+`]}]`),
+		"secrets": spec(toDefault, `"tls":[`+repeat(`{"secretName":"A"}`)+`]`),
+	} {
+		if n := len(k.Validate(t.Context(), read(t, k, body), nil, "")); n < enough || n > enough+10 {
+			t.Errorf("%s: %d errors", name, n)
+		}
+	}
+	in := &networkingv1.Ingress{}
+	for i := range n {
+		in.Status.LoadBalancer.Ingress = append(in.Status.LoadBalancer.Ingress,
+			networkingv1.IngressLoadBalancerIngress{IP: fmt.Sprintf("010.0.%d.%d", i>>8, i&255)})
+	}
+	if n := len(k.Validate(t.Context(), in, &networkingv1.Ingress{}, "status")); n < enough || n > enough+10 {
+		t.Errorf("status: %d errors", n)
+	}
+	if errs := k.Validate(t.Context(), in, in, "status"); len(errs) > 0 {
+		t.Errorf("a status that changes nothing has %d errors; the first is %v", len(errs), errs[0])
+	}
+	if n := len(k.Warnings(in, in, "status")); n < enough || n > enough+10 {
+		t.Errorf("status: %d warnings", n)
 	}
 }

@@ -18,20 +18,40 @@ import (
 // classAnnotation named the class of an ingress before spec.ingressClassName existed.
 const classAnnotation = "kubernetes.io/ingress.class"
 
+// ingressFields has the names, as errors show them, of the fields that have different names in different versions.
+type ingressFields struct {
+	defaultBackend                    string // in the spec
+	serviceName, portName, portNumber string // in a backend
+}
+
+var (
+	hubFields = &ingressFields{defaultBackend: "defaultBackend",
+		serviceName: "service.name", portName: "service.port.name", portNumber: "service.port.number"}
+	oldFields = &ingressFields{defaultBackend: "backend",
+		serviceName: "serviceName", portName: "servicePort", portNumber: "servicePort"}
+)
+
 func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList {
 	if sub == "status" {
 		return validateIngressStatus(in, old)
 	}
+	fields := hubFields
+	_, inOldVersion := oldIngresses[in.APIVersion]
+	if inOldVersion {
+		fields = oldFields
+	}
 	spec, path := &in.Spec, field.NewPath("spec")
 	var errs field.ErrorList
 	if len(spec.Rules) == 0 && spec.DefaultBackend == nil {
-		errs = append(errs, field.Invalid(path, spec.Rules, "either `defaultBackend` or `rules` must be specified"))
+		errs = append(errs, field.Invalid(path, spec.Rules,
+			fmt.Sprintf("either `%s` or `rules` must be specified", fields.defaultBackend)))
 	}
 	if spec.DefaultBackend != nil {
-		errs = append(errs, validateBackend(spec.DefaultBackend, path.Child("defaultBackend"))...)
+		errs = append(errs, fields.validateBackend(spec.DefaultBackend, path.Child(fields.defaultBackend))...)
 	}
-	errs = append(errs, validateRules(spec.Rules, hasBadWildcardRule(old), path.Child("rules"))...)
-	errs = append(errs, validateTLS(spec.TLS, hasBadSecretName(old), path.Child("tls"))...)
+	anyWildcardRule, anySecretName := inOldVersion || hasBadWildcardRule(old), inOldVersion || hasBadSecretName(old)
+	errs = append(errs, fields.validateRules(spec.Rules, anyWildcardRule, path.Child("rules"))...)
+	errs = append(errs, validateTLS(spec.TLS, anySecretName, path.Child("tls"))...)
 	class := spec.IngressClassName
 	if class != nil {
 		errs = append(errs, fieldcheck.Invalid(path.Child("ingressClassName"), *class,
@@ -44,12 +64,12 @@ func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList 
 	return errs
 }
 
-// hasBadWildcardRule and hasBadSecretName report whether an ingress was stored under older, weaker rules. Its
-// updates may retain these values.
+// hasBadWildcardRule and hasBadSecretName report whether an ingress was stored under older, weaker rules: those of
+// old versions. Its updates may retain these values.
 
 func hasBadWildcardRule(old *networkingv1.Ingress) bool {
 	return old != nil && slices.ContainsFunc(old.Spec.Rules, func(r networkingv1.IngressRule) bool {
-		return strings.Contains(r.Host, "*") && len(validateHTTP(r.HTTP, nil)) > 0
+		return strings.Contains(r.Host, "*") && len(hubFields.validateHTTP(r.HTTP, nil)) > 0
 	})
 }
 
@@ -59,8 +79,13 @@ func hasBadSecretName(old *networkingv1.Ingress) bool {
 	})
 }
 
-func validateRules(rules []networkingv1.IngressRule, lenient bool, path *field.Path) (errs field.ErrorList) {
+// validateRules validates the rules of an ingress. If lenient is set, rules for wildcard hosts may have invalid paths.
+func (f *ingressFields) validateRules(rules []networkingv1.IngressRule, lenient bool,
+	path *field.Path) (errs field.ErrorList) {
 	for i, rule := range rules {
+		if len(errs) >= enough {
+			return errs
+		}
 		at := path.Index(i)
 		if rule.Host != "" {
 			if netutils.ParseIPSloppy(rule.Host) != nil {
@@ -69,7 +94,7 @@ func validateRules(rules []networkingv1.IngressRule, lenient bool, path *field.P
 			errs = append(errs, validateHost(rule.Host, at.Child("host"))...)
 		}
 		if !lenient || !strings.Contains(rule.Host, "*") {
-			errs = append(errs, validateHTTP(rule.HTTP, at.Child("http"))...)
+			errs = append(errs, f.validateHTTP(rule.HTTP, at.Child("http"))...)
 		}
 	}
 	return errs
@@ -83,7 +108,8 @@ func validateHost(host string, path *field.Path) field.ErrorList {
 	return fieldcheck.Invalid(path, host, validation.IsDNS1123Subdomain(host))
 }
 
-func validateHTTP(http *networkingv1.HTTPIngressRuleValue, path *field.Path) (errs field.ErrorList) {
+func (f *ingressFields) validateHTTP(http *networkingv1.HTTPIngressRuleValue,
+	path *field.Path) (errs field.ErrorList) {
 	if http == nil {
 		return nil
 	}
@@ -91,12 +117,15 @@ func validateHTTP(http *networkingv1.HTTPIngressRuleValue, path *field.Path) (er
 		errs = append(errs, field.Required(path.Child("paths"), ""))
 	}
 	for i := range http.Paths {
-		errs = append(errs, validatePath(&http.Paths[i], path.Child("paths").Index(i))...)
+		if len(errs) >= enough {
+			return errs
+		}
+		errs = append(errs, f.validatePath(&http.Paths[i], path.Child("paths").Index(i))...)
 	}
 	return errs
 }
 
-func validatePath(p *networkingv1.HTTPIngressPath, path *field.Path) (errs field.ErrorList) {
+func (f *ingressFields) validatePath(p *networkingv1.HTTPIngressPath, path *field.Path) (errs field.ErrorList) {
 	if p.PathType == nil {
 		return field.ErrorList{field.Required(path.Child("pathType"), "pathType must be specified")}
 	}
@@ -117,7 +146,7 @@ func validatePath(p *networkingv1.HTTPIngressPath, path *field.Path) (errs field
 			networkingv1.PathTypeExact, networkingv1.PathTypeImplementationSpecific, networkingv1.PathTypePrefix,
 		}))
 	}
-	return append(errs, validateBackend(&p.Backend, path.Child("backend"))...)
+	return append(errs, f.validateBackend(&p.Backend, path.Child("backend"))...)
 }
 
 // validateElements rejects paths that a proxy would resolve to others.
@@ -135,20 +164,21 @@ func validateElements(p string, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-func validateBackend(b *networkingv1.IngressBackend, path *field.Path) field.ErrorList {
+func (f *ingressFields) validateBackend(b *networkingv1.IngressBackend, path *field.Path) field.ErrorList {
 	switch {
 	case b.Resource != nil && b.Service != nil:
 		return field.ErrorList{field.Invalid(path, "", "cannot set both resource and service backends")}
 	case b.Resource != nil:
 		return validateReference(b.Resource.APIGroup, b.Resource.Kind, b.Resource.Name, path.Child("resource"))
 	case b.Service != nil:
-		return validateServiceBackend(b.Service, path)
+		return f.validateServiceBackend(b.Service, path)
 	}
 	return field.ErrorList{field.Invalid(path, "", "resource or service backend is required")}
 }
 
-func validateServiceBackend(s *networkingv1.IngressServiceBackend, path *field.Path) (errs field.ErrorList) {
-	name, port := path.Child("service", "name"), path.Child("service", "port")
+func (f *ingressFields) validateServiceBackend(s *networkingv1.IngressServiceBackend,
+	path *field.Path) (errs field.ErrorList) {
+	name := path.Child(f.serviceName)
 	if s.Name == "" {
 		errs = append(errs, field.Required(name, ""))
 	} else {
@@ -158,10 +188,10 @@ func validateServiceBackend(s *networkingv1.IngressServiceBackend, path *field.P
 	case s.Port.Name != "" && s.Port.Number != 0:
 		errs = append(errs, field.Invalid(path, "", "cannot set both port name & port number"))
 	case s.Port.Name != "":
-		errs = append(errs, fieldcheck.Invalid(port.Child("name"), s.Port.Name,
+		errs = append(errs, fieldcheck.Invalid(path.Child(f.portName), s.Port.Name,
 			validation.IsValidPortName(s.Port.Name))...)
 	case s.Port.Number != 0:
-		errs = append(errs, fieldcheck.Invalid(port.Child("number"), s.Port.Number,
+		errs = append(errs, fieldcheck.Invalid(path.Child(f.portNumber), s.Port.Number,
 			validation.IsValidPortNum(int(s.Port.Number)))...)
 	default:
 		errs = append(errs, field.Required(path, "port name or number is required"))
@@ -189,7 +219,13 @@ func validateReference(group *string, kind, name string, path *field.Path) (errs
 func validateTLS(tls []networkingv1.IngressTLS, lenient bool, path *field.Path) (errs field.ErrorList) {
 	for i, t := range tls {
 		for j, host := range t.Hosts {
+			if len(errs) >= enough {
+				return errs
+			}
 			errs = append(errs, validateHost(host, path.Index(i).Child("hosts").Index(j))...)
+		}
+		if len(errs) >= enough {
+			return errs
 		}
 		if !lenient {
 			errs = append(errs, validateSecretName(t.SecretName, path.Index(i).Child("secretName"))...)
@@ -207,14 +243,17 @@ func validateSecretName(name string, path *field.Path) field.ErrorList {
 
 // validateIngressStatus validates the addresses of an ingress, which its controller sets.
 func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList) {
-	var before []string
+	before := map[string]bool{"": true}
 	for _, point := range old.Status.LoadBalancer.Ingress {
-		before = append(before, point.IP)
+		before[point.IP] = true
 	}
 	for i, point := range in.Status.LoadBalancer.Ingress {
+		if len(errs) >= enough {
+			return errs
+		}
 		at := pointsPath.Index(i)
-		if point.IP != "" {
-			errs = append(errs, validation.IsValidIPForLegacyField(at.Child("ip"), point.IP, true, before)...)
+		if !before[point.IP] {
+			errs = append(errs, validation.IsValidIPForLegacyField(at.Child("ip"), point.IP, true, nil)...)
 		}
 		if point.Hostname == "" {
 			continue
@@ -243,7 +282,11 @@ func ingressWarnings(in, old *networkingv1.Ingress) []string {
 // ingressStatusWarnings warns about addresses that are not in canonical form.
 func ingressStatusWarnings(in *networkingv1.Ingress) (warnings []string) {
 	for i, point := range in.Status.LoadBalancer.Ingress {
-		if point.IP != "" {
+		if len(warnings) >= enough {
+			return warnings
+		}
+		// An update may retain an invalid address, for which GetWarningsForIP would log a programming error.
+		if netutils.ParseIPSloppy(point.IP) != nil {
 			warnings = append(warnings, validation.GetWarningsForIP(pointsPath.Index(i), point.IP)...)
 		}
 	}

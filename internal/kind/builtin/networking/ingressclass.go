@@ -5,6 +5,7 @@ import (
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,7 +20,10 @@ func ingressClassKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "IngressClass", Plural: "ingressclasses", Singular: "ingressclass",
 		Generation: true,
-		Endpoints:  []kind.Endpoint{{Group: networkingv1.GroupName, Version: "v1"}},
+		Endpoints: []kind.Endpoint{
+			{Group: networkingv1.GroupName, Version: "v1"},
+			oldEndpoint(beta1, "IngressClass", &networkingv1beta1.IngressClass{}),
+		},
 	}, kind.Rules[*networkingv1.IngressClass]{
 		Default:  defaultIngressClass,
 		Validate: validateIngressClass,
@@ -53,8 +57,11 @@ func validateIngressClass(c, old *networkingv1.IngressClass, _ string) (errs fie
 	}
 	errs = append(errs, validation.IsDomainPrefixedPath(controller, c.Spec.Controller)...)
 	if p := c.Spec.Parameters; p != nil {
-		errs = append(errs, validateReference(p.APIGroup, p.Kind, p.Name, path.Child("parameters"))...)
-		errs = append(errs, validateScope(p, path.Child("parameters"))...)
+		at := path.Child("parameters")
+		invalid, missing := cutRequired(validateReference(p.APIGroup, p.Kind, p.Name, at))
+		errs = append(errs, invalid...)
+		errs = append(errs, validateScope(p, at)...)
+		errs = append(errs, missing...)
 	}
 	return errs
 }
@@ -67,6 +74,8 @@ func validateScope(p *networkingv1.IngressClassParametersReference, path *field.
 	)
 	at := path.Child("namespace")
 	switch scopes := []string{inCluster, inNamespace}; {
+	case p.Scope == nil:
+		return field.ErrorList{field.Required(path.Child("scope"), "")}
 	case !slices.Contains(scopes, *p.Scope):
 		return field.ErrorList{field.NotSupported(path.Child("scope"), *p.Scope, scopes)}
 	case *p.Scope == inCluster && p.Namespace != nil:

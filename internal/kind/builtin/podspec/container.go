@@ -2,9 +2,7 @@ package podspec
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,12 +16,14 @@ func validateContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
 	if len(s.spec.Containers) == 0 {
 		return field.ErrorList{field.Required(path, "")}
 	}
+	names := make(map[string]bool, len(s.spec.Containers))
 	for i := range s.spec.Containers {
 		c, at := &s.spec.Containers[i], path.Index(i)
 		errs = append(errs, validateContainer(s, c, at)...)
-		if hasContainer(s.spec.Containers[:i], c.Name) {
+		if names[c.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
 		}
+		names[c.Name] = true
 		errs = append(errs, validateProbes(s, c, at)...)
 		errs = append(errs, validateRestartRules(s, c, at)...)
 	}
@@ -33,20 +33,25 @@ func validateContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
 // validateInitContainers validates the init containers. One that always restarts is a sidecar, which may have
 // the fields of regular containers.
 func validateInitContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
+	if len(s.spec.InitContainers) == 0 {
+		return nil
+	}
+	names := containerNames(s.spec.Containers)
 	for i := range s.spec.InitContainers {
 		c, at := &s.spec.InitContainers[i], path.Index(i)
 		errs = append(errs, validateContainer(s, c, at)...)
 		errs = append(errs, validateRestartRules(s, c, at)...)
-		if c.Name != "" && (hasContainer(s.spec.Containers, c.Name) ||
-			hasContainer(s.spec.InitContainers[:i], c.Name)) {
+		if c.Name != "" && names[c.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
 		}
+		names[c.Name] = true
 		errs = append(errs, validateHostPorts(s.spec.InitContainers[i:i+1], path)...)
 		if IsSidecar(c) {
 			errs = append(errs, validateProbes(s, c, at)...)
-		} else {
-			errs = append(errs, forbidOnInit(c, at)...)
+			continue
 		}
+		errs = append(errs, forbidOnInit(c, at)...)
+		errs = append(errs, validateInitResizePolicy(s, c, at.Child("resizePolicy"))...)
 	}
 	return errs
 }
@@ -83,6 +88,15 @@ func forbidOnInit(c *corev1.Container, path *field.Path) (errs field.ErrorList) 
 	refuse("readinessProbe", c.ReadinessProbe != nil)
 	refuse("startupProbe", c.StartupProbe != nil)
 	return errs
+}
+
+// containerNames returns the names of containers as a set.
+func containerNames(list []corev1.Container) map[string]bool {
+	names := make(map[string]bool, len(list))
+	for i := range list {
+		names[list[i].Name] = true
+	}
+	return names
 }
 
 func hasContainer(list []corev1.Container, name string) bool {
@@ -181,61 +195,6 @@ func validateHostNetworkPorts(s *podScope, path *field.Path) (errs field.ErrorLi
 					port.HostPort,
 					"must match `containerPort` when `hostNetwork` is true"))
 			}
-		}
-	}
-	return errs
-}
-
-// ephemeralFields lists the fields that an ephemeral container may set. It is for debugging, and not part of the
-// pod's service.
-var ephemeralFields = map[string]bool{
-	"Name": true, "Image": true, "Command": true, "Args": true, "WorkingDir": true, "EnvFrom": true, "Env": true,
-	"VolumeMounts": true, "VolumeDevices": true, "TerminationMessagePath": true, "TerminationMessagePolicy": true,
-	"ImagePullPolicy": true, "SecurityContext": true, "Stdin": true, "StdinOnce": true, "TTY": true,
-}
-
-const ephemeralMessage = "cannot be set for an Ephemeral Container"
-
-func validateEphemeralContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
-	for i := range s.spec.EphemeralContainers {
-		e, at := &s.spec.EphemeralContainers[i], path.Index(i)
-		c := (*corev1.Container)(&e.EphemeralContainerCommon)
-		errs = append(errs, validateContainer(s, c, at)...)
-		errs = append(errs, fieldcheck.NoSpaces(at.Child("image"), c.Image)...)
-		other := hasContainer(s.spec.Containers, e.Name) || hasContainer(s.spec.InitContainers, e.Name)
-		if other || hasEphemeral(s.spec.EphemeralContainers[:i], e.Name) {
-			errs = append(errs, field.Duplicate(at.Child("name"), e.Name))
-		}
-		if t := e.TargetContainerName; t != "" && !hasContainer(s.spec.Containers, t) &&
-			!hasContainer(s.spec.InitContainers, t) {
-			errs = append(errs, field.NotFound(at.Child("targetContainerName"), t))
-		}
-		errs = append(errs, forbidFields(reflect.ValueOf(e.EphemeralContainerCommon), ephemeralFields, ephemeralMessage,
-			at)...)
-		for m, mount := range e.VolumeMounts {
-			if mount.SubPath != "" {
-				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPath"),
-					ephemeralMessage))
-			}
-			if mount.SubPathExpr != "" {
-				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPathExpr"),
-					ephemeralMessage))
-			}
-		}
-	}
-	return errs
-}
-
-func hasEphemeral(list []corev1.EphemeralContainer, name string) bool {
-	return slices.ContainsFunc(list, func(c corev1.EphemeralContainer) bool { return c.Name == name })
-}
-
-// forbidFields rejects fields of a struct that are set but not allowed, by their Go names.
-func forbidFields(v reflect.Value, allowed map[string]bool, message string, path *field.Path) (errs field.ErrorList) {
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		if !allowed[name] && !v.Field(i).IsZero() {
-			errs = append(errs, field.Forbidden(path.Child(strings.ToLower(name[:1])+name[1:]), message))
 		}
 	}
 	return errs

@@ -29,7 +29,15 @@ func TestContainerRules(t *testing.T) {
 			`spec.containers[0].resizePolicy[1]: Duplicate value: "cpu"`},
 		{"what never restarts does not restart to resize", "validateResizePolicy", `restartPolicy: Never`,
 			`resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]`,
-			"spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when `restartPolicy` is 'Never'"},
+			"spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when pod `restartPolicy` is 'Never'"},
+		{"a resize does not restart an init container", "validateInitContainers",
+			`initContainers: [{name: a, image: i, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]`, ``,
+			`spec.initContainers[0].resizePolicy[0].restartPolicy: Invalid value: "RestartContainer": must not be set to 'RestartContainer' for non-sidecar initContainers`},
+		{"a resize may restart a sidecar", "validateInitContainers",
+			`initContainers: [{name: a, image: i, restartPolicy: Always, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]`, ``, ``},
+		{"names of init containers are unique", "validateInitContainers",
+			`initContainers: [{name: a, image: i}, {name: a, image: i}, {name: c, image: i}]`, ``,
+			`[spec.initContainers[1].name: Duplicate value: "a", spec.initContainers[2].name: Duplicate value: "c"]`},
 	})
 }
 
@@ -220,5 +228,14 @@ func TestResourceRules(t *testing.T) {
 			`spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2`},
 		{"a pod's resources are few", "validatePodResourceName", `resources: {requests: {ephemeral-storage: "1"}}`, ``,
 			`spec.resources.requests[ephemeral-storage]: Unsupported value: "ephemeral-storage": supported values: "cpu", "hugepages-", "memory"`},
+		{"a pod claims no devices for all containers", "validatePodResources", `resources: {claims: [{name: x}]}`, ``,
+			`[spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level, spec.resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims which is empty]`},
+		{"a pod limits the huge pages of its containers", "validatePodResourceConsistency",
+			`resources: {limits: {cpu: "1", hugepages-2Mi: 2Mi}}`,
+			`resources: {limits: {cpu: "1", hugepages-2Mi: 4Mi}}`,
+			`[spec.resources.requests[hugepages-2Mi]: Invalid value: "2Mi": must be greater than or equal to aggregate container requests of 4Mi, spec.resources.limits[hugepages-2Mi]: Invalid value: "2Mi": must be greater than or equal to aggregate container limits of 4Mi, spec.resources.containers[0][hugepages-2Mi].limits: Invalid value: "4Mi": must be less than or equal to pod limits of 2Mi]`},
+		{"a Windows pod has no resources of its own", "validatePodResources",
+			`{os: {name: windows}, resources: {requests: {x: "1"}}}`, ``,
+			`spec.resources: Forbidden: may not be set for a windows pod`},
 	})
 }

@@ -5,11 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Default sets the fields of a pod that the user omitted. It follows Kubernetes' order: requests are
-// derived from limits before the pod-level resources are derived from them.
+// Default sets the fields of a pod that the user omitted, except for the pod-level resources. Prepare sets those,
+// because admission plugins may add containers in between.
 func Default(pod *corev1.Pod) {
 	spec := &pod.Spec
 	defaultPodSpec(spec)
@@ -21,14 +20,13 @@ func Default(pod *corev1.Pod) {
 			}
 		}
 	}
-	defaultPodResources(pod)
 	if spec.EnableServiceLinks == nil {
 		spec.EnableServiceLinks = new(corev1.DefaultEnableServiceLinks)
 	}
 	if spec.TerminationGracePeriodSeconds != nil && *spec.TerminationGracePeriodSeconds < 0 { // templates may have one
 		spec.TerminationGracePeriodSeconds = new(int64(1))
 	}
-	dropInitContainerAnnotations(pod.Annotations)
+	DropInitContainerAnnotations(pod.Annotations)
 	normalizePodIPs(&pod.Status)
 }
 
@@ -36,7 +34,7 @@ func Default(pod *corev1.Pod) {
 // than the defaults of a pod, because the pods created from the template are defaulted too.
 func DefaultTemplate(template *corev1.PodTemplateSpec) {
 	defaultPodSpec(&template.Spec)
-	dropInitContainerAnnotations(template.Annotations)
+	DropInitContainerAnnotations(template.Annotations)
 }
 
 func defaultPodSpec(spec *corev1.PodSpec) {
@@ -189,34 +187,7 @@ func hostPorts(ports []corev1.ContainerPort) {
 	}
 }
 
-// defaultPodResources derives pod-level requests from those of the containers, or else from the pod-level
-// limits. It applies only to pods with pod-level resources. Source: KEP-2837, Pod Level Resource
-// Specifications.
-func defaultPodResources(pod *corev1.Pod) {
-	r := pod.Spec.Resources
-	if r == nil || len(r.Limits) == 0 {
-		return
-	}
-	requests := r.Requests
-	if requests == nil {
-		requests = corev1.ResourceList{}
-	}
-	for name, q := range resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{}) {
-		if _, ok := requests[name]; !ok && resourcehelper.IsSupportedPodLevelResource(name) && mayOvercommit(name) {
-			requests[name] = q.DeepCopy()
-		}
-	}
-	for name, q := range r.Limits {
-		if _, ok := requests[name]; !ok && resourcehelper.IsSupportedPodLevelResource(name) {
-			requests[name] = q.DeepCopy()
-		}
-	}
-	if len(requests) > 0 {
-		r.Requests = requests
-	}
-}
-
-// initContainerAnnotations held init containers before the field existed; the server drops them.
+// initContainerAnnotations held init containers before the field existed.
 var initContainerAnnotations = []string{
 	"pod.beta.kubernetes.io/init-containers",
 	"pod.alpha.kubernetes.io/init-containers",
@@ -224,7 +195,8 @@ var initContainerAnnotations = []string{
 	"pod.alpha.kubernetes.io/init-container-statuses",
 }
 
-func dropInitContainerAnnotations(annotations map[string]string) {
+// DropInitContainerAnnotations deletes the annotations that held init containers before the field existed.
+func DropInitContainerAnnotations(annotations map[string]string) {
 	if len(annotations) == 0 {
 		return
 	}

@@ -5,18 +5,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Prepare sets the status of a new pod, and restores what a write of a subresource must not change.
+// Prepare sets the status of a new pod, and restores what a write must not change.
 func Prepare(pod, old *corev1.Pod, sub string) {
 	switch {
 	case old == nil:
-		pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosClass(pod)}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
 		markGated(pod)
 		mergeMatchLabelKeys(pod)
-	case sub == "status":
-		pod.OwnerReferences = old.OwnerReferences
-		if pod.Status.QOSClass == "" {
-			pod.Status.QOSClass = old.Status.QOSClass
+		defaultPodResources(&pod.Spec)
+		pod.Status.QOSClass = qosClass(&pod.Spec)
+	case sub == "":
+		if keepPodResources(pod, old) {
+			countGeneration(pod, old)
 		}
+	case sub == "status":
+		prepareStatus(pod, old)
+	case sub == "ephemeralcontainers":
+		prepareEphemeral(pod, old)
+	case sub == "resize":
+		prepareResize(pod, old)
 	case sub == "binding":
 		// A binding is a decision of the scheduler, not a change of the declared state: the generation does
 		// not change.

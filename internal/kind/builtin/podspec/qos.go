@@ -2,83 +2,53 @@ package podspec
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// qosClass returns the quality of service class that follows from a pod's requests and limits of CPU and
-// memory. Source: Kubernetes documentation, Pod Quality of Service Classes.
-func qosClass(pod *corev1.Pod) corev1.PodQOSClass {
-	if r := pod.Spec.Resources; r != nil && (anyCompute(r.Requests) || anyCompute(r.Limits)) {
-		return qosOf(r.Requests, r.Limits, guaranteed(r))
-	}
-	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
-	all := true
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			r := &list[i].Resources
-			addCompute(requests, r.Requests)
-			addCompute(limits, r.Limits)
-			all = all && boundsBoth(r.Limits)
-		}
-	}
-	return qosOf(requests, limits, all && sameCompute(requests, limits))
-}
-
-func qosOf(requests, limits corev1.ResourceList, guaranteed bool) corev1.PodQOSClass {
-	switch {
-	case !anyCompute(requests) && !anyCompute(limits):
-		return corev1.PodQOSBestEffort
-	case guaranteed:
-		return corev1.PodQOSGuaranteed
-	}
-	return corev1.PodQOSBurstable
-}
-
+// computeResources are the resources that determine the class of service.
 var computeResources = [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-func anyCompute(list corev1.ResourceList) bool {
-	for _, name := range computeResources {
-		if q, ok := list[name]; ok && q.Sign() > 0 {
-			return true
+// qosClass returns the quality of service class that follows from a pod's requests and limits of CPU and memory: from
+// the pod-level resources if there are any, else from those of the containers. Source: Kubernetes documentation, Pod
+// Quality of Service Classes.
+func qosClass(spec *corev1.PodSpec) corev1.PodQOSClass {
+	if resourcehelper.IsPodLevelResourcesSet(&corev1.Pod{Spec: corev1.PodSpec{Resources: spec.Resources}}) {
+		return classOf(spec.Resources)
+	}
+	var class corev1.PodQOSClass
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			if class = joinClasses(class, classOf(&list[i].Resources)); class == corev1.PodQOSBurstable {
+				return class
+			}
 		}
 	}
-	return false
-}
-
-// boundsBoth reports whether a list has positive values for both CPU and memory.
-func boundsBoth(list corev1.ResourceList) bool {
-	for _, name := range computeResources {
-		if q, ok := list[name]; !ok || q.Sign() <= 0 {
-			return false
-		}
+	if class == "" { // a pod without containers is invalid
+		return corev1.PodQOSBestEffort
 	}
-	return true
+	return class
 }
 
-func guaranteed(r *corev1.ResourceRequirements) bool {
-	return boundsBoth(r.Limits) && sameCompute(r.Requests, r.Limits)
-}
-
-func sameCompute(a, b corev1.ResourceList) bool {
+// classOf returns the class of one set of requests and limits.
+func classOf(r *corev1.ResourceRequirements) (class corev1.PodQOSClass) {
 	for _, name := range computeResources {
-		if qa, qb := a[name], b[name]; qa.Cmp(qb) != 0 {
-			return false
+		own := corev1.PodQOSGuaranteed
+		switch request, limit := r.Requests[name], r.Limits[name]; {
+		case request.Cmp(limit) != 0:
+			own = corev1.PodQOSBurstable
+		case request.IsZero():
+			own = corev1.PodQOSBestEffort
 		}
+		class = joinClasses(class, own)
 	}
-	return true
+	return class
 }
 
-func addCompute(sum, list corev1.ResourceList) {
-	for _, name := range computeResources {
-		q, ok := list[name]
-		if !ok || q.Sign() <= 0 {
-			continue
-		}
-		total, ok := sum[name]
-		if !ok {
-			total = resource.Quantity{Format: q.Format}
-		}
-		total.Add(q)
-		sum[name] = total
+// joinClasses returns the class of a pod or container whose parts have the classes a and b. If a is empty, it returns
+// b.
+func joinClasses(a, b corev1.PodQOSClass) corev1.PodQOSClass {
+	if a == "" || a == b {
+		return b
 	}
+	return corev1.PodQOSBurstable
 }

@@ -276,34 +276,3 @@ func validatePodClaims(claims []corev1.PodResourceClaim, path *field.Path) (errs
 	}
 	return errs
 }
-
-// validatePodResources validates the pod-level resources, and checks that they cover those of the containers.
-func validatePodResources(s *podScope, path *field.Path) (errs field.ErrorList) {
-	r := s.spec.Resources
-	if r == nil {
-		return nil
-	}
-	if r.Claims != nil {
-		errs = append(errs, field.Forbidden(path.Child("claims"), "claims cannot be set for Resources at pod-level"))
-	}
-	errs = append(errs, validateResources(r, podResourceName, s.spec.ResourceClaims, path)...)
-	sums := resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: *s.spec}, resourcehelper.PodResourcesOptions{})
-	for _, name := range fieldcheck.SortedKeys(sums) {
-		if q, sum := r.Requests[name], sums[name]; sum.Cmp(q) > 0 {
-			errs = append(errs, field.Invalid(path.Child("requests").Key(string(name)), q.String(),
-				"must be greater than or equal to aggregate container requests of "+sum.String()))
-		}
-	}
-	for i := range s.spec.Containers {
-		limits := s.spec.Containers[i].Resources.Limits
-		for _, name := range fieldcheck.SortedKeys(limits) {
-			limit, whole := limits[name], r.Limits[name]
-			if _, ok := r.Limits[name]; ok && limit.Cmp(whole) > 0 {
-				errs = append(errs, field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"),
-					limit.String(),
-					"must be less than or equal to pod limits of "+whole.String()))
-			}
-		}
-	}
-	return errs
-}

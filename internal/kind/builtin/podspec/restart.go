@@ -72,8 +72,40 @@ func validateResizePolicy(s *podScope, c *corev1.Container, path *field.Path) (e
 		errs = append(errs, fieldcheck.Choice(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
 		if s.spec.RestartPolicy == corev1.RestartPolicyNever && p.RestartPolicy != corev1.NotRequired {
 			errs = append(errs, field.Invalid(path, p.RestartPolicy,
-				"must be 'NotRequired' when `restartPolicy` is 'Never'"))
+				"must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
 		}
 	}
 	return errs
+}
+
+// validateInitResizePolicy rejects the policy RestartContainer for an init container that is no sidecar, because a
+// restart would run it again. An update may retain such policies: older versions of Kubernetes accepted them.
+func validateInitResizePolicy(s *podScope, c *corev1.Container, path *field.Path) (errs field.ErrorList) {
+	for i, p := range c.ResizePolicy {
+		if p.RestartPolicy == corev1.RestartContainer && !restartsInitContainers(s.old) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("restartPolicy"), p.RestartPolicy,
+				"must not be set to 'RestartContainer' for non-sidecar initContainers"))
+		}
+	}
+	return errs
+}
+
+// restartsInitContainers reports whether a spec, which may be nil, has an init container that is no sidecar and that a
+// resize restarts.
+func restartsInitContainers(spec *corev1.PodSpec) bool {
+	if spec == nil {
+		return false
+	}
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; !IsSidecar(c) && restartsForResize(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func restartsForResize(c *corev1.Container) bool {
+	return slices.ContainsFunc(c.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+		return p.RestartPolicy == corev1.RestartContainer
+	})
 }

@@ -17,11 +17,10 @@ import (
 func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	errs := validateAnnotationUpdate(pod.Annotations, old.Annotations)
 	errs = append(errs, validatePodAnnotations(pod.Annotations, &pod.Spec, field.NewPath("metadata", "annotations"))...)
-	errs = append(errs, validateConditions(pod.Status.Conditions, field.NewPath("metadata", "conditions"))...)
 	path, is, was := field.NewPath("status"), &pod.Status, &old.Status
-	if is.NominatedNodeName != was.NominatedNodeName && is.NominatedNodeName != "" {
-		errs = append(errs, fieldcheck.ObjectName(path.Child("nominatedNodeName"), is.NominatedNodeName, false)...)
-	}
+	errs = append(errs, validateConditions(is.Conditions, path.Child("conditions"))...)
+	errs = append(errs, validateNomination(pod, old, path.Child("nominatedNodeName"))...)
+	errs = append(errs, validateObserved(is.ObservedGeneration, path)...)
 	errs = append(errs, apivalidation.ValidateImmutableField(is.QOSClass, was.QOSClass, path.Child("qosClass"))...)
 	errs = append(errs, validateTerminated(is.ContainerStatuses, was.ContainerStatuses, path.Child("containerStatuses"),
 		mayRestart(&old.Spec, old.Spec.Containers))...)
@@ -32,20 +31,46 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 		path.Child("ephemeralContainerStatuses"), never)...)
 	errs = append(errs, validateClaimStatuses(is.ResourceClaimStatuses, pod.Spec.ResourceClaims,
 		path.Child("resourceClaimStatuses"))...)
+	errs = append(errs, validateExtendedClaim(is.ExtendedResourceClaimStatus, &pod.Spec,
+		path.Child("extendedResourceClaimStatus"))...)
 	errs = append(errs, validatePodIPs(is, was, path.Child("podIPs"))...)
-	return append(errs, validateHostIPs(is, was, path.Child("hostIPs"))...)
+	errs = append(errs, validateHostIPs(is, was, path.Child("hostIPs"))...)
+	return append(errs, validateContainerStatuses(pod, path)...)
 }
 
-// validateConditions reports errors below metadata and with a capitalized field name, as Kubernetes does.
 func validateConditions(conditions []corev1.PodCondition, path *field.Path) (errs field.ErrorList) {
 	for i := range conditions {
+		errs = append(errs, validateObserved(conditions[i].ObservedGeneration, path.Index(i))...)
 		switch conditions[i].Type {
 		case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized:
 			continue
 		}
+		// Kubernetes capitalizes the field too.
 		errs = append(errs, fieldcheck.QualifiedName(path.Index(i).Child("Type"), string(conditions[i].Type))...)
 	}
 	return errs
+}
+
+// validateNomination validates a new nominated node, which a pod that is bound to a node cannot have.
+func validateNomination(pod, old *corev1.Pod, path *field.Path) (errs field.ErrorList) {
+	name := pod.Status.NominatedNodeName
+	if name == "" || name == old.Status.NominatedNodeName {
+		return nil
+	}
+	errs = fieldcheck.ObjectName(path, name, false)
+	if old.Spec.NodeName != "" {
+		errs = append(errs, field.Forbidden(path, "may not be set on pods that are already bound to a node"))
+	}
+	return errs
+}
+
+// validateObserved validates the field observedGeneration of the object at a path.
+func validateObserved(generation int64, path *field.Path) field.ErrorList {
+	if generation < 0 {
+		return field.ErrorList{field.Invalid(path.Child("observedGeneration"), generation,
+			"must be a non-negative integer")}
+	}
+	return nil
 }
 
 // mayRestart returns a function that reports whether a container that ended with an exit code may be

@@ -1,6 +1,8 @@
 package podspec
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -53,9 +55,33 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	errs = append(errs, more...)
 	if !equality.Semantic.DeepEqual(*fixed, old.Spec) {
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf("pod updates may not change fields other than %s\n%v",
-			mutableFields, diff.Diff(SpecLayout(&old.Spec), SpecLayout(fixed)))))
+			mutableFields, layoutDifference(SpecLayout(&old.Spec), SpecLayout(fixed)))))
 	}
 	return errs
+}
+
+// maxDifferingValues is the maximum number of values between the first and the last change for which a difference is
+// shown: the time to compute it grows with the square of that number.
+const maxDifferingValues = 4096
+
+// layoutDifference returns the lines in which two layouts differ, or nothing if the changes are far apart in large
+// layouts.
+func layoutDifference(was, is json.RawMessage) string {
+	shorter := min(len(was), len(is))
+	start := 0
+	for start < shorter && was[start] == is[start] {
+		start++
+	}
+	end := 0
+	for end < shorter-start && was[len(was)-1-end] == is[len(is)-1-end] {
+		end++
+	}
+	separator := []byte(",")
+	if bytes.Count(was[start:len(was)-end], separator)+bytes.Count(is[start:len(is)-end], separator) >
+		maxDifferingValues {
+		return ""
+	}
+	return diff.Diff(was, is)
 }
 
 // resetMutable returns the new spec with its mutable fields reset to the old values: any remaining difference is

@@ -38,6 +38,10 @@ func Validate(pod, old *corev1.Pod, sub string) field.ErrorList {
 		return validatePodCreate(pod)
 	case sub == "status":
 		return validatePodStatusUpdate(pod, old)
+	case sub == "ephemeralcontainers":
+		return validateEphemeralUpdate(pod, old)
+	case sub == "resize":
+		return validateResize(pod, old)
 	case sub == "binding":
 		return nil
 	}

@@ -35,18 +35,29 @@ var packages = []string{
 	"k8s.io/api/apps/v1beta1",
 	"k8s.io/api/apps/v1beta2",
 	"k8s.io/api/authentication/v1",
+	"k8s.io/api/authorization/v1",
 	"k8s.io/api/autoscaling/v1",
+	"k8s.io/api/autoscaling/v2",
 	"k8s.io/api/batch/v1",
+	"k8s.io/api/certificates/v1",
 	"k8s.io/api/coordination/v1",
 	"k8s.io/api/core/v1",
 	"k8s.io/api/discovery/v1",
 	"k8s.io/api/events/v1",
 	"k8s.io/api/extensions/v1beta1",
+	"k8s.io/api/flowcontrol/v1",
 	"k8s.io/api/networking/v1",
+	"k8s.io/api/networking/v1beta1",
+	"k8s.io/api/node/v1",
 	"k8s.io/api/policy/v1",
 	"k8s.io/api/policy/v1beta1",
+	"k8s.io/api/rbac/v1",
+	"k8s.io/api/resource/v1",
 	"k8s.io/api/scheduling/v1",
 	"k8s.io/api/scheduling/v1alpha3", // batch/v1 refers to it
+	"k8s.io/api/storage/v1",
+	"k8s.io/api/storage/v1beta1",
+	"k8s.io/api/storagemigration/v1",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1",
 	"k8s.io/apimachinery/pkg/api/resource",
@@ -76,7 +87,7 @@ func main() {
 }
 
 func generate(file string) error {
-	dir, err := os.MkdirTemp("", "openapi-gen-")
+	dir, err := os.MkdirTemp(".", "openapi-gen-") // in this module, whose internal packages the program imports
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,67 @@
+package plugins_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/plugins/webhook"
+)
+
+// last returns the plugins that a server passes to Select.
+func last(t *testing.T) []admission.Plugin {
+	t.Helper()
+	webhooks, _ := webhook.Plugins(context.Background(), slog.New(slog.DiscardHandler))
+	return append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)
+}
+
+func names(all []admission.Plugin) (names []string) {
+	for _, p := range all {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// TestNamesListsAllPlugins checks that Names returns the names of the plugins that Select returns if all are on.
+func TestNamesListsAllPlugins(t *testing.T) {
+	t.Parallel()
+	if got, want := plugins.Names(), names(plugins.Select(plugins.Names(), nil, last(t)...)); !slices.Equal(got, want) {
+		t.Errorf("names %q, plugins %q", got, want)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		list    []string
+		name    string
+		running bool
+	}{
+		{nil, "LimitRanger", true},
+		{nil, "AlwaysPullImages", false},
+		{nil, "Mine", true},
+		{[]string{"-LimitRanger"}, "LimitRanger", false},
+		{[]string{"-LimitRanger"}, "Priority", true},
+		{[]string{"AlwaysPullImages"}, "AlwaysPullImages", true},
+		{[]string{"AlwaysPullImages"}, "LimitRanger", true},
+		{[]string{"-Priority", "Priority"}, "Priority", true},
+		{[]string{"Priority", "-Priority"}, "Priority", false},
+		{[]string{"-ValidatingAdmissionWebhook"}, "ValidatingAdmissionWebhook", false},
+		{[]string{"-ValidatingAdmissionWebhook"}, "MutatingAdmissionWebhook", true},
+		{[]string{"-Initializers"}, "Initializers", false},
+	} {
+		got := names(plugins.Select(c.list, []admission.Plugin{plugin{}}, last(t)...))
+		if slices.Contains(got, c.name) != c.running {
+			t.Errorf("%q: plugins %q, want %s running: %t", c.list, got, c.name, c.running)
+		}
+	}
+	if err := plugins.Check([]string{"-LimitRanger", "AlwaysPullImages", "None"}); err == nil {
+		t.Error("a plugin that does not exist was accepted")
+	}
+	if err := plugins.Check([]string{"-LimitRanger", "AlwaysPullImages"}); err != nil {
+		t.Error(err)
+	}
+}
