@@ -71,23 +71,62 @@ func (LimitRanger) Validate(ctx context.Context, a *admission.Attributes, state 
 	return nil
 }
 
+const (
+	// maxComparisons is the number of values of LimitRanges that a write is compared with, once for each container.
+	// Kubernetes has no limit, and takes a second for half a million.
+	maxComparisons = 200_000
+	// maxViolations is the number of violations that an error lists.
+	maxViolations = 100
+)
+
 // forEachLimitRange calls do for each LimitRange of the namespace, unless the object is being deleted. An error of do
-// becomes a 403.
+// becomes a 403, and so do limits that cost too much to compare.
 func forEachLimitRange(ctx context.Context, a *admission.Attributes, state admission.Reader,
 	do func(*corev1.LimitRangeSpec) error) error {
 	if a.Old != nil && a.Old.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	var violation error
+	comparisons := 0
 	err := state.List(ctx, limitRanges, a.Namespace, func(obj kind.Object) bool {
 		if limits, ok := obj.(*corev1.LimitRange); ok {
-			if err := do(&limits.Spec); err != nil {
+			if comparisons += containersOf(a.Object) * valuesOf(&limits.Spec); comparisons > maxComparisons {
+				violation = a.Forbidden("the LimitRanges of the namespace have too many values for the containers of this object: "+
+					"at most %d comparisons are made", maxComparisons)
+			} else if err := do(&limits.Spec); err != nil {
 				violation = a.Forbidden("%w", err)
 			}
 		}
 		return violation == nil
 	})
 	return cmp.Or(err, violation)
+}
+
+// containersOf returns the number of containers of a pod, and 1 for other objects.
+func containersOf(obj admission.Object) int {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return len(pod.Spec.InitContainers) + len(pod.Spec.Containers) + 1
+	}
+	return 1
+}
+
+// valuesOf returns the number of values in a LimitRange.
+func valuesOf(spec *corev1.LimitRangeSpec) int {
+	n := 1
+	for i := range spec.Limits {
+		l := &spec.Limits[i]
+		n += 1 + len(l.Min) + len(l.Max) + len(l.Default) + len(l.DefaultRequest) + len(l.MaxLimitRequestRatio)
+	}
+	return n
+}
+
+// violations returns an error that lists the first violations; nil if there are none. Entries may be nil.
+func violations(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if more := len(errs) - maxViolations; more > 0 {
+		errs = append(errs[:maxViolations:maxViolations], fmt.Errorf("%d more violations", more))
+	}
+	return utilerrors.NewAggregate(errs)
 }
 
 // setDefaults sets the default requests and limits in each container, and lists these values in an annotation.
@@ -160,7 +199,7 @@ func checkPodLimits(pod *corev1.Pod, spec *corev1.LimitRangeSpec) error {
 			errs = append(errs, checkLimits(limit, requests, limits)...)
 		}
 	}
-	return utilerrors.NewAggregate(errs)
+	return violations(errs)
 }
 
 // checkClaimLimits compares only the requests of a claim, because its limits have no meaning.
@@ -179,7 +218,7 @@ func checkClaimLimits(claim *corev1.PersistentVolumeClaim, spec *corev1.LimitRan
 			errs = append(errs, checkMaxRequest(limit, name, requests))
 		}
 	}
-	return utilerrors.NewAggregate(errs)
+	return violations(errs)
 }
 
 // checkLimits compares requests and limits with an item of a LimitRange.

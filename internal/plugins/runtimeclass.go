@@ -51,6 +51,10 @@ func (RuntimeClass) Admit(ctx context.Context, a *admission.Attributes, state ad
 		pod.Spec.NodeSelector = map[string]string{}
 	}
 	maps.Copy(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
+	if n := len(pod.Spec.Tolerations) + len(class.Scheduling.Tolerations); n > maxTolerations {
+		return a.Forbidden("pod rejected: the pod and its RuntimeClass have %d tolerations: at most %d are merged", n,
+			maxTolerations)
+	}
 	pod.Spec.Tolerations = mergeTolerations(pod.Spec.Tolerations, class.Scheduling.DeepCopy().Tolerations)
 	return nil
 }
@@ -89,6 +93,9 @@ func runtimeClassOf(ctx context.Context, a *admission.Attributes,
 	}
 	return pod, class, nil
 }
+
+// maxTolerations is the number of tolerations that are merged, because each is compared with each other.
+const maxTolerations = 1_000
 
 // mergeTolerations returns the tolerations of both lists, without those that another toleration covers. Of equal ones,
 // it returns the first.

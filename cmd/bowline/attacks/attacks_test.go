@@ -99,6 +99,7 @@ func areas() []area {
 		{"endpoints", endpoints},
 		{"journal", journal},
 		{"YAML output", yamlOutput},
+		{"kinds", kinds},
 	}
 }
 

@@ -67,7 +67,7 @@ func checkSelectors(a *authorizationv1.ResourceAttributes) (problems []string) {
 			read, err := readFields(s.Requirements)
 			report("fieldSelector", read, err)
 		} else {
-			_, err := fields.ParseSelector(s.RawSelector)
+			_, err := readText(s.RawSelector, fields.ParseSelector)
 			report("fieldSelector", 0, err)
 		}
 	}
@@ -76,7 +76,7 @@ func checkSelectors(a *authorizationv1.ResourceAttributes) (problems []string) {
 			read, err := readLabels(s.Requirements)
 			report("labelSelector", read, err)
 		} else {
-			_, err := labels.Parse(s.RawSelector)
+			_, err := readText(s.RawSelector, func(text string) (labels.Selector, error) { return labels.Parse(text) })
 			report("labelSelector", 0, err)
 		}
 	}
@@ -85,6 +85,16 @@ func checkSelectors(a *authorizationv1.ResourceAttributes) (problems []string) {
 
 // errUnread reports a requirement that this server cannot read.
 var errUnread = errors.New("cannot be read")
+
+// maxSelector is the length of a selector that is read: longer ones take seconds.
+const maxSelector = 64 << 10
+
+func readText[T any](text string, parse func(string) (T, error)) (selector T, err error) {
+	if len(text) > maxSelector {
+		return selector, errUnread
+	}
+	return parse(text)
+}
 
 // readFields counts the requirements that a field selector can express: a field has, or does not have, one value.
 func readFields(requirements []metav1.FieldSelectorRequirement) (read int, err error) {

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
@@ -81,6 +82,9 @@ func actOnOther(op *operation) (*request.Result, error) {
 	k, served := op.Kinds.Stored(acts.Resource)
 	if !served {
 		return nil, status.NoResource()
+	}
+	if name := body.GetName(); len(name) > validation.DNS1123SubdomainMaxLength { // the error would repeat all of it
+		return nil, status.NotFound(acts.Resource, name[:validation.DNS1123SubdomainMaxLength]+"...")
 	}
 	info, hub := k.Info(), &k.Info().Endpoints[0]
 	route := *op.req.Route

@@ -68,6 +68,13 @@ func TestLargeTypesAreRefused(t *testing.T) {
 	for i := range 9 {
 		variables += fmt.Sprintf(`,{"name":"v%d","expression":"{variables.v%d: variables.v%d}"}`, i+1, i, i)
 	}
+	lists := func(n int) string {
+		text := `variables:[{"name":"v0","expression":"[1]"}`
+		for i := range n {
+			text += fmt.Sprintf(`,{"name":"v%d","expression":"[variables.v%d]"}`, i+1, i)
+		}
+		return text
+	}
 	refused := func(field, text string) string {
 		return fmt.Sprintf("%s: Invalid value: %q: %s", field, text, largeTypes)
 	}
@@ -78,6 +85,10 @@ func TestLargeTypesAreRefused(t *testing.T) {
 		{name: "many maps", body: validatingSpec(validations(loops(30))), want: []string{
 			"spec: Invalid value: the CEL expressions are too long to compile, or their types too large: they cost " +
 				"209715581924, and may cost 100000000"}},
+		{name: "variables that contain others", body: validatingSpec(lists(20) + "]")},
+		{name: "many variables that contain others", body: validatingSpec(lists(32) + "]"), want: []string{
+			refused("spec.variables[32].expression", "[variables.v31]"),
+			refused("spec.validations[0].expression", "true")}},
 		{name: "many maps in variables", body: validatingSpec(variables + "]"), want: []string{
 			refused("spec.variables[9].expression", "{variables.v8: variables.v8}")}},
 	})

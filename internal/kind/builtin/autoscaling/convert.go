@@ -3,6 +3,7 @@ package autoscaling
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -118,12 +119,16 @@ func requirePolicies(rules *autoscalingv2.HPAScalingRules) {
 	}
 }
 
-// read decodes an annotation. It ignores annotations that cannot be decoded, as Kubernetes does, and those with
-// quantities that would take too long to decode.
+// maxParts is the number of objects and lists that an annotation may have. Kubernetes has no limit, and takes more than
+// a second for a hundred thousand.
+const maxParts = 10_000
+
+// read decodes an annotation. It ignores annotations that cannot be decoded, as Kubernetes does, and those that have
+// too many parts, or quantities that would take too long to decode.
 func read[T any](h *autoscalingv2.HorizontalPodAutoscaler, key string) (value T, ok bool) {
 	var none T
 	text, ok := h.Annotations[key]
-	if !ok {
+	if !ok || strings.Count(text, "{")+strings.Count(text, "[") > maxParts {
 		return none, false
 	}
 	data := []byte(text)

@@ -99,15 +99,35 @@ func isQuotaOfPages(name corev1.ResourceName) bool {
 
 func validateQuotaScopes(spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
 	at := path.Child("scopes")
+	outside := scopesOf(spec.Hard)
 	for _, scope := range spec.Scopes {
+		if len(errs) > maxScopeErrors {
+			return errs
+		}
 		if _, known := quotaScopes[scope]; !known {
 			errs = append(errs, field.Invalid(at, spec.Scopes, "unsupported scope"))
 		}
-		for range outOfScope(spec.Hard, scope) {
+		for range outside(scope) {
 			errs = append(errs, field.Invalid(at, spec.Scopes, "unsupported scope applied to resource"))
 		}
 	}
 	return append(errs, validateScopePairs(spec.Scopes, spec, at)...)
+}
+
+// maxScopeErrors is the number of errors after which scopes are no longer checked.
+const maxScopeErrors = 1_000
+
+// scopesOf returns outOfScope for the resources of a quota. It remembers the number of each scope.
+func scopesOf(hard corev1.ResourceList) func(corev1.ResourceQuotaScope) int {
+	counts := map[corev1.ResourceQuotaScope]int{}
+	return func(scope corev1.ResourceQuotaScope) int {
+		n, counted := counts[scope]
+		if !counted {
+			n = min(len(outOfScope(hard, scope)), maxScopeErrors)
+			counts[scope] = n
+		}
+		return n
+	}
 }
 
 // outOfScope returns the resources of a quota that a scope does not apply to.
@@ -144,11 +164,15 @@ func validateScopePairs(scopes []corev1.ResourceQuotaScope, spec corev1.Resource
 func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
 	at := path.Child("scopeSelector", "matchExpressions")
 	var scopes []corev1.ResourceQuotaScope
+	outside := scopesOf(spec.Hard)
 	for _, r := range spec.ScopeSelector.MatchExpressions {
+		if len(errs) > maxScopeErrors {
+			return errs
+		}
 		if _, known := quotaScopes[r.ScopeName]; !known {
 			errs = append(errs, field.Invalid(at.Child("scopeName"), r.ScopeName, "unsupported scope"))
 		}
-		for range outOfScope(spec.Hard, r.ScopeName) {
+		for range outside(r.ScopeName) {
 			errs = append(errs, field.Invalid(at, podspec.Layout(spec.ScopeSelector),
 				"unsupported scope applied to resource"))
 		}

@@ -196,11 +196,13 @@ func validateDeadlineUpdate(spec, old *corev1.PodSpec, path *field.Path) (errs f
 
 // validateAddedTolerations allows adding tolerations and changing their duration.
 func validateAddedTolerations(is, was []corev1.Toleration, path *field.Path) field.ErrorList {
+	kept := make(map[corev1.Toleration]bool, len(is))
+	for _, t := range is {
+		t.TolerationSeconds = nil
+		kept[t] = true
+	}
 	for _, old := range was {
-		if !slices.ContainsFunc(is, func(t corev1.Toleration) bool {
-			t.TolerationSeconds = old.TolerationSeconds
-			return equality.Semantic.DeepEqual(t, old)
-		}) {
+		if old.TolerationSeconds = nil; !kept[old] {
 			return field.ErrorList{field.Forbidden(path,
 				"existing toleration can not be modified except its tolerationSeconds")}
 		}

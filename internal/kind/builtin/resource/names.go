@@ -29,6 +29,7 @@ func declaredDriverName(path *field.Path, name string) (errs field.ErrorList) {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
+	//lint:ignore SA1019 Kubernetes still accepts upper case in the names of drivers
 	errs = format(validate.LongNameCaseless[string], path, name)
 	if utf8.RuneCountInString(name) > resourcev1.DriverNameMaxLength {
 		errs = append(errs, field.TooLongCharacters(path, name, resourcev1.DriverNameMaxLength))

@@ -25,6 +25,8 @@ const (
 	// selectorCost is the cost of compiling a short expression, in the unit of expression.CompileCost. Compiling it
 	// takes nearly a millisecond.
 	selectorCost = 150_000
+	// repetitionCost is the cost of a repetition in a regular expression: x{1000} has a thousand.
+	repetitionCost = 400
 	// maxCompileCost is the highest cost of the expressions of one object: a second. One expression of the maximum
 	// length takes half of it. Kubernetes has no such limit.
 	maxCompileCost = 2 * expression.MaxCompileCost
@@ -58,7 +60,8 @@ func (c *compilation) compile(text string, path *field.Path) field.ErrorList {
 	if c.valid[text] {
 		return nil
 	}
-	if c.cost += selectorCost + expression.CompileCost(text); c.cost > maxCompileCost {
+	c.cost += selectorCost + expression.CompileCost(text) + repetitionCost*expression.Repetitions(text)
+	if c.cost > maxCompileCost {
 		return nil // checkCost reports it
 	}
 	cost, err := selectors().cost(text)

@@ -89,6 +89,7 @@ func validateNewAttacher(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
+	//lint:ignore SA1019 Kubernetes still accepts upper case in the names of drivers
 	errs := fieldcheck.Invalid(path, name, content.IsDNS1123SubdomainCaseless(name))
 	if utf8.RuneCountInString(name) > maxAttacher {
 		errs = append(errs, field.TooLongCharacters(path, name, maxAttacher))
