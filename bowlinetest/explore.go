@@ -73,7 +73,8 @@ type Scenario struct {
 	// PeriodicWrites permits processes that never stop writing, for example to poll an external system: a run
 	// then does not fail because of writes at the end of Settle.
 	PeriodicWrites bool
-	// Invariants are checked after every commit. An error describes the violation and fails the run.
+	// Invariants are checked after every commit. An error describes the violation and fails the run. The State does not
+	// contain pods that were marked as deleted and that nothing holds: the server removes them with its next commit.
 	Invariants []func(State) error
 	// ExternalState returns the state of the external system, which is compared as JSON and passed to Invariants in
 	// State.External. If it is nil, only objects are compared.

@@ -3,6 +3,7 @@ package bowlinetest
 import (
 	"context"
 	"runtime/debug"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -126,12 +127,20 @@ func (c *checker) check(ctx context.Context, changes []fault.Change) {
 func (c *checker) checkInvariants() {
 	defer c.guard("an invariant")
 	s := c.all.State(c.externalState())
+	s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), beingRemoved)
 	for _, invariant := range c.Invariants {
 		if err := invariant(s); err != nil {
 			c.faults.Fail("an invariant is violated: %v", err)
 			return
 		}
 	}
+}
+
+// beingRemoved reports whether nothing holds a deleted object any more: the server removes it with the next commit, and
+// controllers already replace it.
+func beingRemoved(o state.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && grace != nil && *grace == 0 && len(o.GetFinalizers()) == 0
 }
 
 // guard, when deferred, records a panic of the scenario's own functions as a problem.
