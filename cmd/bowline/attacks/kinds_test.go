@@ -33,7 +33,6 @@ const (
 	autoscalersV2    = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
 	limitRangesPath  = "/api/v1/namespaces/default/limitranges"
 	volumesPath      = "/api/v1/persistentvolumes"
-	quotasPath       = "/api/v1/namespaces/default/resourcequotas"
 	runtimeClassPath = "/apis/node.k8s.io/v1/runtimeclasses"
 	clusterRoles     = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 	roleBindings     = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
@@ -367,10 +366,6 @@ func limitKinds() []row {
 		{name: "a pod of 200 containers, 15,000 defaults", setup: []request{limits("a", `{"type":"Container","default":{`+resources(15_000)+`}}`)}, send: pod(200, ""), codes: either},
 		{name: "a pod of 200 containers, 15,000 minima", setup: []request{limits("a", `{"type":"Container","min":{`+resources(15_000)+`}}`)}, send: pod(200, ""), codes: either},
 		{name: "a claim with 15,000 minima", setup: []request{limits("a", `{"type":"PersistentVolumeClaim","min":{"storage":"1",`+resources(15_000)+`}}`)}, send: claim, codes: either},
-		{name: "a quota of 10,000 scopes and 9,000 resources", send: post(quotasPath, spec(`"scopes":[`+repeated(`"Terminating"`, 10_000)+`],"hard":{`+
-			numbered(`"count/r%d.example.com":"1"`, 9_000)+`}`)), codes: either},
-		{name: "a quota of 1,000 requirements and 9,000 resources", send: post(quotasPath, spec(`"scopeSelector":{"matchExpressions":[`+
-			repeated(`{"scopeName":"Terminating","operator":"Exists"}`, 1_000)+`]},"hard":{`+numbered(`"count/r%d.example.com":"1"`, 9_000)+`}`)), codes: either},
 	}
 }
 

@@ -19,6 +19,10 @@ import (
 // product of the numbers of selectors and roles.
 const maxSelectors = 1000
 
+// maxRules is the number of rules that a role can aggregate: an object with more values than a request may have could
+// not be written.
+const maxRules = 10_000
+
 // aggregate returns the rules of a role with an aggregation rule: for each selector, the rules of the other roles that
 // it matches, sorted by the names of these roles. Each rule is returned once. It does not modify all.
 func aggregate(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
@@ -40,9 +44,14 @@ func aggregate(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.Po
 			if !selector.Matches(labels.Set(r.Labels)) {
 				return false
 			}
-			union.add(r.Rules)
+			if len(union.rules) <= maxRules {
+				union.add(r.Rules)
+			}
 			return true
 		})
+		if len(union.rules) > maxRules {
+			return nil, fmt.Errorf("the ClusterRole %s aggregates more than %d rules", role.Name, maxRules)
+		}
 	}
 	return union.rules, nil
 }

@@ -3,6 +3,7 @@ package clusterroleaggregation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,5 +155,21 @@ func TestContributions(t *testing.T) {
 	}
 	if !contributes(nil, old) || !contributes(old, nil) {
 		t.Error("a new or a deleted role: got false, want true")
+	}
+}
+
+func TestTooManyRulesAreNotAggregated(t *testing.T) {
+	t.Parallel()
+	verbs := make([]string, maxRules+1)
+	for i := range verbs {
+		verbs[i] = strconv.Itoa(i)
+	}
+	const want = "the ClusterRole all aggregates more than 10000 rules"
+	if _, err := aggregate(matching("all", "x"), []*rbacv1.ClusterRole{role("a", "x", verbs...)}); err == nil ||
+		err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
+	}
+	if _, err := aggregate(matching("all", "x"), []*rbacv1.ClusterRole{role("a", "x", verbs[1:]...)}); err != nil {
+		t.Error(err)
 	}
 }
