@@ -136,11 +136,11 @@ func (c *checker) checkInvariants() {
 	}
 }
 
-// beingRemoved reports whether nothing holds a deleted object any more: the server removes it with the next commit, and
+// beingRemoved reports whether nothing holds a deleted pod any more: the server removes it with the next commit, and
 // controllers already replace it.
 func beingRemoved(o state.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
-	return o.GetDeletionTimestamp() != nil && grace != nil && *grace == 0 && len(o.GetFinalizers()) == 0
+	return o.GetKind() == "Pod" && o.GetDeletionTimestamp() != nil && grace != nil && *grace == 0 && len(o.GetFinalizers()) == 0
 }
 
 // guard, when deferred, records a panic of the scenario's own functions as a problem.

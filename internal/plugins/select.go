@@ -67,6 +67,3 @@ func Select(list []string, own []admission.Plugin, last ...admission.Plugin) []a
 	unwanted := func(p admission.Plugin) bool { return !runs(p) }
 	return slices.Concat(slices.DeleteFunc(builtIn(), unwanted), own, slices.DeleteFunc(last, unwanted))
 }
-
-// Defaults returns the plugins of this package that run by default.
-func Defaults() []admission.Plugin { return Select(nil, nil) }

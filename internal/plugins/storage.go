@@ -10,16 +10,13 @@ import (
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/storage"
 )
 
 var storageClasses = schema.GroupResource{Group: storagev1.GroupName, Resource: "storageclasses"}
 
-// Annotations of storage classes and claims. Those with the suffix Beta are the names before Kubernetes 1.6.
-const (
-	isDefaultClass     = "storageclass.kubernetes.io/is-default-class"
-	isDefaultClassBeta = "storageclass.beta.kubernetes.io/is-default-class"
-	claimClassBeta     = corev1.BetaStorageClassAnnotation
-)
+// claimClassBeta is the annotation that named the class of a claim before Kubernetes 1.6.
+const claimClassBeta = corev1.BetaStorageClassAnnotation
 
 // DefaultStorageClass sets the class of a claim that names none to the class that is marked as the default. If several
 // are marked, the newest wins.
@@ -45,9 +42,8 @@ func (DefaultStorageClass) Admit(ctx context.Context, a *admission.Attributes, s
 	var chosen *storagev1.StorageClass
 	err := state.List(ctx, storageClasses, "", func(obj kind.Object) bool {
 		class, ok := obj.(*storagev1.StorageClass)
-		if ok && (class.Annotations[isDefaultClass] == "true" || class.Annotations[isDefaultClassBeta] == "true") &&
-			(chosen == nil || cmp.Or(chosen.CreationTimestamp.Compare(class.CreationTimestamp.Time),
-				cmp.Compare(class.Name, chosen.Name)) < 0) {
+		if ok && storage.IsDefault(class) && (chosen == nil || cmp.Or(chosen.CreationTimestamp.Compare(class.CreationTimestamp.Time),
+			cmp.Compare(class.Name, chosen.Name)) < 0) {
 			chosen = class
 		}
 		return true

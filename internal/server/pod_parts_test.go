@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const twoContainers = `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[
+const onePod = `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[
 	{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}`
 
 // TestPartsOfPodsAreOwned checks that an apply to a part of a pod owns the fields of that part only, whatever the
@@ -22,7 +22,7 @@ const twoContainers = `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containe
 func TestPartsOfPodsAreOwned(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.send(t, http.MethodPost, podsPath+"?fieldManager=a", twoContainers).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath+"?fieldManager=a", onePod).want(t, http.StatusCreated)
 	for sub, c := range map[string]struct{ document, owned string }{
 		"resize": {`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[
 			{"name":"c","image":"other","resources":{"requests":{"cpu":"2"}}}]}}`,
@@ -49,8 +49,7 @@ func TestPartsOfPodsAreOwned(t *testing.T) {
 	}
 }
 
-// TestBindings checks that a Binding binds the pod of its name, is not stored, and passes through the admission of
-// pods/binding's kind.
+// TestBindings checks that a Binding binds the pod of its name, and is not stored.
 func TestBindings(t *testing.T) {
 	t.Parallel()
 	w := start(t)

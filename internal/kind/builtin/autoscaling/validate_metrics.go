@@ -2,11 +2,8 @@ package autoscaling
 
 import (
 	"slices"
-	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
@@ -154,7 +151,7 @@ func validateContainerSource(s *autoscalingv2.ContainerResourceMetricSource, pat
 	name, container := path.Child("name"), path.Child("container")
 	errs := fieldcheck.Required(name, string(s.Name), noResourceName)
 	if s.Name != "" {
-		errs = append(errs, validateContainerResource(s.Name, name)...)
+		errs = append(errs, podspec.ValidateContainerResource(s.Name, name)...)
 	}
 	if s.Container == "" {
 		errs = append(errs, field.Required(container, "must specify a container"))
@@ -162,27 +159,6 @@ func validateContainerSource(s *autoscalingv2.ContainerResourceMetricSource, pat
 		errs = append(errs, fieldcheck.LabelName(container, s.Container)...)
 	}
 	return append(errs, validateResourceTarget(&s.Target, path.Child("target"))...)
-}
-
-// validateContainerResource validates the name of a resource of a container, as in the requests of a pod.
-func validateContainerResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	bare := !strings.Contains(string(name), "/")
-	standard := podspec.IsStandard(name) || podspec.IsHugePages(name) ||
-		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
-	errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name)))
-	if len(errs) == 0 && bare && !standard {
-		errs = append(errs, field.Invalid(path, name, "must be a standard resource type or fully qualified"))
-	}
-	switch {
-	case bare:
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage &&
-			!podspec.IsHugePages(name) {
-			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
-		}
-	case !podspec.IsNative(name) && !podspec.IsWhole(name): // IsWhole is true for all valid names of devices
-		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
-	}
-	return errs
 }
 
 func validateResourceTarget(t *autoscalingv2.MetricTarget, path *field.Path) field.ErrorList {

@@ -17,7 +17,7 @@ func validateClaim(c, old *corev1.PersistentVolumeClaim, sub string) field.Error
 	if sub == "status" {
 		return validateClaimStatus(&c.Status)
 	}
-	errs := append(validateFinalizers(c), podspec.ValidateClaimSpec(&c.Spec, field.NewPath("spec"))...)
+	errs := append(fieldcheck.Finalizers(c), podspec.ValidateClaimSpec(&c.Spec, field.NewPath("spec"))...)
 	if old != nil {
 		errs = append(errs, validateClaimUpdate(c, old)...)
 	}

@@ -41,7 +41,7 @@ func validateConfigMap(cm, old *corev1.ConfigMap, _ string) (errs field.ErrorLis
 		errs = append(errs, keepValue(field.NewPath("data"), cm.Data, old.Data)...)
 		errs = append(errs, keepValue(field.NewPath("binaryData"), cm.BinaryData, old.BinaryData)...)
 	}
-	errs = append(errs, validateFinalizers(cm)...)
+	errs = append(errs, fieldcheck.Finalizers(cm)...)
 	return append(errs, validateConfigData(cm)...)
 }
 

@@ -20,7 +20,7 @@ import (
 const maxLimitErrors = 1000
 
 func validateLimitRange(l, _ *corev1.LimitRange, _ string) field.ErrorList {
-	errs := validateFinalizers(l)
+	errs := fieldcheck.Finalizers(l)
 	path := field.NewPath("spec", "limits")
 	seen := map[corev1.LimitType]bool{}
 	for i := range l.Spec.Limits {
@@ -91,24 +91,10 @@ func validateLimitNames(item *corev1.LimitRangeItem, path *field.Path) (errs fie
 // limitedResource validates the name of a resource. Limits of pods and containers allow fewer names than those of other
 // types.
 func limitedResource(t corev1.LimitType, name corev1.ResourceName, path *field.Path) field.ErrorList {
-	bare := !strings.Contains(string(name), "/")
-	errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name)))
-	if len(errs) == 0 && bare && !podspec.IsStandard(name) && !isQuotaOfPages(name) {
-		errs = append(errs, field.Invalid(path, name, "must be a standard resource type or fully qualified"))
-	}
 	if t != corev1.LimitTypePod && t != corev1.LimitTypeContainer {
-		return errs
+		return podspec.ValidateResourceName(name, path)
 	}
-	switch {
-	case bare:
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage &&
-			!podspec.IsHugePages(name) {
-			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
-		}
-	case !podspec.IsNative(name) && !podspec.IsWhole(name): // IsWhole is true for all valid names of devices
-		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
-	}
-	return errs
+	return podspec.ValidateContainerResource(name, path)
 }
 
 // validateLimitValues compares the quantities of each resource.

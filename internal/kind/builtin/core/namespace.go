@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -106,7 +107,7 @@ func validateNamespace(ns, old *corev1.Namespace, sub string) (errs field.ErrorL
 		}
 		return errs
 	}
-	errs = validateFinalizers(ns)
+	errs = fieldcheck.Finalizers(ns)
 	for _, f := range ns.Spec.Finalizers {
 		errs = append(errs, validateNamespaceFinalizer(path, string(f))...)
 	}
@@ -127,7 +128,7 @@ func validateNamespacePhase(ns *corev1.Namespace) field.ErrorList {
 }
 
 func validateNamespaceFinalizer(path *field.Path, name string) field.ErrorList {
-	return append(apivalidation.ValidateFinalizerName(name, path), validateFinalizerDomain(path, name)...)
+	return append(apivalidation.ValidateFinalizerName(name, path), fieldcheck.FinalizerDomain(path, name)...)
 }
 
 // BeginDelete implements kind.Kind. A namespace without spec.finalizers is removed at once.

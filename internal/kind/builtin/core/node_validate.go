@@ -23,7 +23,7 @@ func validateNode(n, old *corev1.Node, _ string) (errs field.ErrorList) {
 	errs = append(errs, validateTaints(n.Spec.Taints, field.NewPath("metadata", "taints"))...)
 	errs = append(errs, validateNodeResources(n)...)
 	if old == nil {
-		errs = append(errs, validateFinalizers(n)...)
+		errs = append(errs, fieldcheck.Finalizers(n)...)
 		return append(errs, validatePodCIDRs(n.Spec.PodCIDRs)...)
 	}
 	errs = append(errs, validateNodeAddresses(n.Status.Addresses)...)

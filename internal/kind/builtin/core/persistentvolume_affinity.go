@@ -1,8 +1,8 @@
 package core
 
 import (
+	"math"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,22 +13,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// validateVolumeAffinity applies the rules for the node affinity of a pod. lenient allows values that are not valid
-// label values.
+// validateVolumeAffinity validates the node affinity. lenient allows values that are not valid label values.
 func validateVolumeAffinity(a *corev1.VolumeNodeAffinity, lenient bool, path *field.Path) field.ErrorList {
 	required := path.Child("required")
 	if a.Required == nil {
 		return field.ErrorList{field.Required(required, "must specify required node constraints")}
 	}
-	errs := podErrors(corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: a.Required,
-	}}}, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", required)
-	if !lenient {
-		return errs
-	}
-	return slices.DeleteFunc(errs, func(e *field.Error) bool {
-		return strings.Contains(e.Field, ".matchExpressions[") && strings.HasSuffix(e.Field, "]")
-	})
+	return podspec.ValidateNodeSelector(a.Required, !lenient, math.MaxInt, required)
 }
 
 // hasInvalidAffinityValue reports whether a volume was stored under older, weaker rules for the values of its node

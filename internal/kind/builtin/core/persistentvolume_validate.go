@@ -19,7 +19,7 @@ import (
 const maxVolumeErrors = 1000
 
 func validatePersistentVolume(v, old *corev1.PersistentVolume, sub string) field.ErrorList {
-	errs := validateFinalizers(v)
+	errs := fieldcheck.Finalizers(v)
 	if sub == "status" {
 		return errs
 	}

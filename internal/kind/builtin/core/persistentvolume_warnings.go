@@ -5,29 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
-
-// deprecatedNodeLabels maps deprecated labels of nodes to the text of a warning.
-var deprecatedNodeLabels = map[string]string{
-	"beta.kubernetes.io/arch":                       replaced("v1.14", corev1.LabelArchStable),
-	"beta.kubernetes.io/os":                         replaced("v1.14", corev1.LabelOSStable),
-	corev1.LabelFailureDomainBetaRegion:             replaced("v1.17", corev1.LabelTopologyRegion),
-	corev1.LabelFailureDomainBetaZone:               replaced("v1.17", corev1.LabelTopologyZone),
-	corev1.LabelInstanceType:                        replaced("v1.17", corev1.LabelInstanceTypeStable),
-	"app.kubernetes.io/created-by":                  "deprecated since v1.9",
-	"scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
-	"node-role.kubernetes.io/master":                `use "node-role.kubernetes.io/control-plane" instead`,
-}
-
-func replaced(since, by string) string {
-	return fmt.Sprintf("deprecated since %s; use %q instead", since, by)
-}
-
-// DeprecatedNodeLabel reports whether a label of nodes is deprecated, and returns the text of a warning about it.
-func DeprecatedNodeLabel(key string) (message string, deprecated bool) {
-	message, deprecated = deprecatedNodeLabels[key]
-	return message, deprecated
-}
 
 // persistentVolumeWarnings warns about deprecated annotations, sources and reclaim policies, and about deprecated
 // labels in the node affinity.
@@ -51,7 +31,7 @@ func persistentVolumeWarnings(v, _ *corev1.PersistentVolume) (warnings []string)
 		for i, term := range a.Required.NodeSelectorTerms {
 			at := spec.Child("nodeAffinity", "required", "nodeSelectorTerms").Index(i).Child("matchExpressions")
 			for j, r := range term.MatchExpressions {
-				if message, deprecated := DeprecatedNodeLabel(r.Key); deprecated {
+				if message, deprecated := podspec.DeprecatedNodeLabel(r.Key); deprecated {
 					warn(true, at.Index(j).Child("key"), r.Key+" is "+message)
 				}
 			}

@@ -32,7 +32,7 @@ var quotaOfPods = []corev1.ResourceName{
 }
 
 func validateResourceQuota(q, old *corev1.ResourceQuota, sub string) (errs field.ErrorList) {
-	errs = validateFinalizers(q)
+	errs = fieldcheck.Finalizers(q)
 	if sub == "status" {
 		return append(errs, validateQuotaStatus(q)...)
 	}

@@ -60,7 +60,7 @@ func validateSecret(s, old *corev1.Secret, _ string) (errs field.ErrorList) {
 			errs = append(errs, keepValue(field.NewPath("data"), s.Data, old.Data)...)
 		}
 	}
-	errs = append(errs, validateFinalizers(s)...)
+	errs = append(errs, fieldcheck.Finalizers(s)...)
 	data := field.NewPath("data")
 	size := 0
 	for _, key := range fieldcheck.SortedKeys(s.Data) {

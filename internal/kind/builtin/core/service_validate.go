@@ -24,7 +24,7 @@ func validateService(s, old *corev1.Service, sub string) (errs field.ErrorList) 
 		errs = append(errs, validateServiceUpdate(&s.Spec, was)...)
 	}
 	spec, path := &s.Spec, field.NewPath("spec")
-	errs = append(errs, validateFinalizers(s)...)
+	errs = append(errs, fieldcheck.Finalizers(s)...)
 	errs = append(errs, validateTopologyAnnotations(s)...)
 	if len(spec.Ports) == 0 && !headless(spec) && hasClusterIP(spec) {
 		errs = append(errs, field.Required(path.Child("ports"), ""))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -23,7 +24,7 @@ func serviceAccountKind(cache *object.Cache) kind.Kind {
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
 	}, kind.Rules[*corev1.ServiceAccount]{
 		Prepare:  prepareServiceAccount,
-		Validate: func(sa, _ *corev1.ServiceAccount, _ string) field.ErrorList { return validateFinalizers(sa) },
+		Validate: func(sa, _ *corev1.ServiceAccount, _ string) field.ErrorList { return fieldcheck.Finalizers(sa) },
 		Warnings: serviceAccountWarnings,
 		Columns:  []metav1.TableColumnDefinition{kind.NameColumn, kind.AgeColumn},
 		Row: func(sa *corev1.ServiceAccount, now time.Time) []any {

@@ -7,7 +7,6 @@
 package node
 
 import (
-	"fmt"
 	"time"
 
 	nodev1 "k8s.io/api/node/v1"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -42,30 +42,13 @@ func runtimeClassKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// deprecatedLabels maps deprecated labels of nodes to the text of a warning.
-var deprecatedLabels = map[string]string{
-	"beta.kubernetes.io/arch":                  instead("v1.14", "kubernetes.io/arch"),
-	"beta.kubernetes.io/os":                    instead("v1.14", "kubernetes.io/os"),
-	"beta.kubernetes.io/instance-type":         instead("v1.17", "node.kubernetes.io/instance-type"),
-	"failure-domain.beta.kubernetes.io/region": instead("v1.17", "topology.kubernetes.io/region"),
-	"failure-domain.beta.kubernetes.io/zone":   instead("v1.17", "topology.kubernetes.io/zone"),
-	"app.kubernetes.io/created-by":             "deprecated since v1.9",
-	"node-role.kubernetes.io/master":           `use "node-role.kubernetes.io/control-plane" instead`,
-
-	"scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
-}
-
-func instead(since, label string) string {
-	return fmt.Sprintf("deprecated since %s; use %q instead", since, label)
-}
-
 // runtimeClassWarnings warns about each deprecated label in the node selector, even if an update does not change it.
 func runtimeClassWarnings(c, _ *nodev1.RuntimeClass) (warnings []string) {
 	if c.Scheduling == nil {
 		return nil
 	}
 	for _, label := range fieldcheck.SortedKeys(c.Scheduling.NodeSelector) {
-		if text, deprecated := deprecatedLabels[label]; deprecated {
+		if text, deprecated := podspec.DeprecatedNodeLabel(label); deprecated {
 			warnings = append(warnings, field.NewPath("scheduling", "nodeSelector").String()+": "+text)
 		}
 	}

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -60,33 +58,12 @@ func validateOverhead(list corev1.ResourceList, path *field.Path) (errs field.Er
 		compute = compute || name == corev1.ResourceCPU || name == corev1.ResourceMemory
 		if len(errs) < maxErrors {
 			at := path.Child("limits").Key(string(name))
-			errs = append(errs, validateResourceName(name, at)...)
+			errs = append(errs, podspec.ValidateContainerResource(name, at)...)
 			errs = append(errs, podspec.ValidateQuantity(name, list[name], at)...)
 		}
 	}
 	if pages && !compute {
 		errs = append(errs, field.Forbidden(path, "HugePages require cpu or memory"))
-	}
-	return errs
-}
-
-// validateResourceName validates the name of a resource of a container, as in the requests of a pod.
-func validateResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	bare := !strings.Contains(string(name), "/")
-	standard := podspec.IsStandard(name) || podspec.IsHugePages(name) ||
-		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
-	errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name)))
-	if len(errs) == 0 && bare && !standard {
-		errs = append(errs, field.Invalid(path, name, "must be a standard resource type or fully qualified"))
-	}
-	switch {
-	case bare:
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage &&
-			!podspec.IsHugePages(name) {
-			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
-		}
-	case !podspec.IsNative(name) && !podspec.IsWhole(name): // IsWhole is true for all valid names of devices
-		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
 	}
 	return errs
 }

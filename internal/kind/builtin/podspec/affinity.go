@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,18 +40,12 @@ func validateAffinity(s *podScope, path *field.Path) (errs field.ErrorList) {
 
 func validateNodeAffinity(a *corev1.NodeAffinity, path *field.Path) (errs field.ErrorList) {
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		terms := path.Child(requiredField, "nodeSelectorTerms")
-		if len(required.NodeSelectorTerms) == 0 {
-			errs = append(errs, field.Required(terms, "must have at least one node selector term"))
-		}
-		for i := range required.NodeSelectorTerms {
-			errs = append(errs, validateNodeTerm(&required.NodeSelectorTerms[i], true, terms.Index(i))...)
-		}
+		errs = ValidateNodeSelector(required, true, math.MaxInt, path.Child(requiredField))
 	}
 	for i := range a.PreferredDuringSchedulingIgnoredDuringExecution {
 		term, at := &a.PreferredDuringSchedulingIgnoredDuringExecution[i], path.Child(preferredField).Index(i)
 		errs = append(errs, validateWeight(term.Weight, at)...)
-		errs = append(errs, validateNodeTerm(&term.Preference, false, at.Child("preference"))...)
+		errs = append(errs, validateNodeTerm(&term.Preference, false, math.MaxInt, at.Child("preference"))...)
 	}
 	return errs
 }
@@ -62,19 +57,41 @@ func validateWeight(weight int32, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateNodeTerm validates a term; strict requires values to be valid label values.
-func validateNodeTerm(term *corev1.NodeSelectorTerm, strict bool, path *field.Path) (errs field.ErrorList) {
-	for i := range term.MatchExpressions {
-		errs = append(errs, validateNodeRequirement(&term.MatchExpressions[i], strict,
-			path.Child("matchExpressions").Index(i))...)
+// ValidateNodeSelector validates a selector of nodes by label or name. strict requires the values of labels to be
+// valid. The check of a list stops after most errors.
+func ValidateNodeSelector(s *corev1.NodeSelector, strict bool, most int, path *field.Path) (errs field.ErrorList) {
+	terms := path.Child("nodeSelectorTerms")
+	if len(s.NodeSelectorTerms) == 0 {
+		return field.ErrorList{field.Required(terms, "must have at least one node selector term")}
 	}
-	for i := range term.MatchFields {
-		errs = append(errs, validateNodeField(&term.MatchFields[i], path.Child("matchFields").Index(i))...)
+	for i := range s.NodeSelectorTerms {
+		if len(errs) >= most {
+			break
+		}
+		errs = append(errs, validateNodeTerm(&s.NodeSelectorTerms[i], strict, most, terms.Index(i))...)
 	}
 	return errs
 }
 
-func validateNodeRequirement(r *corev1.NodeSelectorRequirement, strict bool, path *field.Path) (errs field.ErrorList) {
+func validateNodeTerm(t *corev1.NodeSelectorTerm, strict bool, most int, path *field.Path) (errs field.ErrorList) {
+	for i := range t.MatchExpressions {
+		if len(errs) >= most {
+			break
+		}
+		at := path.Child("matchExpressions").Index(i)
+		errs = append(errs, validateNodeRequirement(&t.MatchExpressions[i], strict, most, at)...)
+	}
+	for i := range t.MatchFields {
+		if len(errs) >= most {
+			break
+		}
+		errs = append(errs, validateNodeField(&t.MatchFields[i], most, path.Child("matchFields").Index(i))...)
+	}
+	return errs
+}
+
+func validateNodeRequirement(r *corev1.NodeSelectorRequirement, strict bool, most int,
+	path *field.Path) (errs field.ErrorList) {
 	values := path.Child("values")
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -95,16 +112,17 @@ func validateNodeRequirement(r *corev1.NodeSelectorRequirement, strict bool, pat
 		errs = append(errs, field.Invalid(path.Child("operator"), r.Operator, "not a valid selector operator"))
 	}
 	errs = append(errs, metavalidation.ValidateLabelName(r.Key, path.Child("key"))...)
-	if strict {
-		for i, value := range r.Values {
-			errs = append(errs, fieldcheck.Invalid(values.Index(i), value, validation.IsValidLabelValue(value))...)
+	for i, value := range r.Values {
+		if !strict || len(errs) >= most {
+			break
 		}
+		errs = append(errs, fieldcheck.Invalid(values.Index(i), value, validation.IsValidLabelValue(value))...)
 	}
 	return errs
 }
 
 // validateNodeField validates a match of a node's field, which can only be its name.
-func validateNodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (errs field.ErrorList) {
+func validateNodeField(r *corev1.NodeSelectorRequirement, most int, path *field.Path) (errs field.ErrorList) {
 	values := path.Child("values")
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -119,6 +137,9 @@ func validateNodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (err
 		return append(errs, field.Invalid(path.Child("key"), r.Key, "not a valid field selector key"))
 	}
 	for i, value := range r.Values {
+		if len(errs) >= most {
+			break
+		}
 		errs = append(errs, fieldcheck.ObjectName(values.Index(i), value, false)...)
 	}
 	return errs

@@ -124,6 +124,35 @@ func containerResourceName(name corev1.ResourceName, path *field.Path) field.Err
 	return errs
 }
 
+// ValidateResourceName validates the name of a resource: a standard one, also of a quota of huge pages, or one with a
+// domain.
+func ValidateResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
+	if errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name))); len(errs) > 0 {
+		return errs
+	}
+	if strings.Contains(string(name), "/") || IsStandard(name) || IsHugePages(name) ||
+		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "must be a standard resource type or fully qualified")}
+}
+
+// ValidateContainerResource validates the name of a resource of a container outside of a pod, such as in a metric or a
+// limit.
+func ValidateContainerResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
+	errs := ValidateResourceName(name, path)
+	switch {
+	case !strings.Contains(string(name), "/"):
+		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage &&
+			!IsHugePages(name) {
+			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
+		}
+	case !IsNative(name) && !IsWhole(name): // IsWhole is true for all valid names of devices
+		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
+	}
+	return errs
+}
+
 // podResourceName validates the name of a pod-level resource.
 func podResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
 	if errs := computeName(name, path); errs != nil {

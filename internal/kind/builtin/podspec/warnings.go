@@ -75,18 +75,9 @@ func specWarnings(at *field.Path, spec *corev1.PodSpec, meta *metav1.ObjectMeta)
 	return w.warnings
 }
 
-// deprecatedNodeLabels maps deprecated labels to a message with their replacement.
-var deprecatedNodeLabels = map[string]string{
-	"beta.kubernetes.io/arch":                  `deprecated since v1.14; use "kubernetes.io/arch" instead`,
-	"beta.kubernetes.io/os":                    `deprecated since v1.14; use "kubernetes.io/os" instead`,
-	"failure-domain.beta.kubernetes.io/region": `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
-	"failure-domain.beta.kubernetes.io/zone":   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
-	"beta.kubernetes.io/instance-type":         `deprecated since v1.17; use "node.kubernetes.io/instance-type" instead`,
-}
-
 func (w *warner) nodeLabels() {
 	for _, key := range fieldcheck.SortedKeys(w.spec.NodeSelector) {
-		if message, ok := deprecatedNodeLabels[key]; ok {
+		if message, ok := DeprecatedNodeLabel(key); ok {
 			w.add(w.path.Child("nodeSelector").Key(key), "%s", message)
 		}
 	}
@@ -104,7 +95,7 @@ func (w *warner) nodeLabels() {
 	}
 	for i, c := range w.spec.TopologySpreadConstraints {
 		at := w.path.Child("topologySpreadConstraints").Index(i)
-		if message, ok := deprecatedNodeLabels[c.TopologyKey]; ok {
+		if message, ok := DeprecatedNodeLabel(c.TopologyKey); ok {
 			w.add(at.Child("topologyKey"), "%s is %s", c.TopologyKey, message)
 		}
 		if c.LabelSelector == nil {
@@ -148,7 +139,7 @@ func (w *warner) podTerms(required []corev1.PodAffinityTerm, weighted []corev1.W
 func (w *warner) nodeTerm(term *corev1.NodeSelectorTerm, path *field.Path) {
 	for i := range term.MatchExpressions {
 		key := term.MatchExpressions[i].Key
-		if message, ok := deprecatedNodeLabels[key]; ok {
+		if message, ok := DeprecatedNodeLabel(key); ok {
 			w.add(path.Child("matchExpressions").Index(i).Child("key"), "%s is %s", key, message)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
 // checkAllocation checks a new allocation of a claim; names has the requests of the claim.
@@ -19,7 +20,7 @@ func checkAllocation(a *resourcev1.AllocationResult, names requestNames, path *f
 	f.add(limitedList(a.Devices.Config, 2*resourcev1.DeviceConfigMaxSize, devices.Child("config"),
 		names.checkAllocationConfig))
 	if a.NodeSelector != nil {
-		f.write(validateNodeSelector(a.NodeSelector, path.Child("nodeSelector"))...)
+		f.write(podspec.ValidateNodeSelector(a.NodeSelector, true, enough, path.Child("nodeSelector"))...)
 	}
 	return f
 }

@@ -89,7 +89,7 @@ func (n *nodes) name(name *string, empty string) {
 func (n *nodes) selector(s *corev1.NodeSelector) {
 	if s != nil {
 		n.set = append(n.set, "`nodeSelector`")
-		n.errs = append(n.errs, validateNodeSelector(s, n.path.Child("nodeSelector"))...)
+		n.errs = append(n.errs, podspec.ValidateNodeSelector(s, true, enough, n.path.Child("nodeSelector"))...)
 	}
 }
 

@@ -13,7 +13,7 @@ func validateDriver(d, old *storagev1.CSIDriver, _ string) field.ErrorList {
 	path := field.NewPath("spec")
 	// The path of Kubernetes' errors differs from the name of the field.
 	attach, modes := path.Child("attachedRequired"), path.Child("volumeLifecycleModes")
-	errs := append(validateFinalizers(d), validateDriverSpec(&d.Spec, attach, path)...)
+	errs := append(fieldcheck.Finalizers(d), validateDriverSpec(&d.Spec, attach, path)...)
 	if old != nil {
 		errs = append(errs, apivalidation.ValidateImmutableField(d.Spec.AttachRequired, old.Spec.AttachRequired,
 			attach)...)

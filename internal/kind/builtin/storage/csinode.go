@@ -53,7 +53,7 @@ func prepareNode(n, old *storagev1.CSINode, sub string) {
 }
 
 func validateNode(n, old *storagev1.CSINode, sub string) field.ErrorList {
-	errs := validateFinalizers(n)
+	errs := fieldcheck.Finalizers(n)
 	if sub == "status" {
 		return append(errs, validateStorageHealth(n.Status.StorageHealth, field.NewPath("status", "storageHealth"))...)
 	}

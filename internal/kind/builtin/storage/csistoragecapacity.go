@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -35,7 +35,7 @@ func validateCapacity(c, old *storagev1.CSIStorageCapacity, _ string) field.Erro
 	strict := metavalidation.LabelSelectorValidationOptions{}
 	// An update may retain a selector that was stored under older, weaker rules.
 	lenient := old != nil && len(metavalidation.ValidateLabelSelector(old.NodeTopology, strict, topology)) > 0
-	errs := append(validateFinalizers(c), metavalidation.ValidateLabelSelector(c.NodeTopology,
+	errs := append(fieldcheck.Finalizers(c), metavalidation.ValidateLabelSelector(c.NodeTopology,
 		metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, topology)...)
 	errs = append(errs, fieldcheck.ObjectName(class, c.StorageClassName, false)...)
 	if c.Capacity != nil && c.Capacity.Sign() < 0 {
@@ -58,13 +58,13 @@ func capacityWarnings(c, _ *storagev1.CSIStorageCapacity) (warnings []string) {
 	}
 	path := field.NewPath("nodeTopology")
 	for i, r := range c.NodeTopology.MatchExpressions {
-		if message, deprecated := core.DeprecatedNodeLabel(r.Key); deprecated {
+		if message, deprecated := podspec.DeprecatedNodeLabel(r.Key); deprecated {
 			warnings = append(warnings, fmt.Sprintf("%s: %s is %s",
 				path.Child("matchExpressions").Index(i).Child("key"), r.Key, message))
 		}
 	}
 	for _, key := range fieldcheck.SortedKeys(c.NodeTopology.MatchLabels) {
-		if message, deprecated := core.DeprecatedNodeLabel(key); deprecated {
+		if message, deprecated := podspec.DeprecatedNodeLabel(key); deprecated {
 			warnings = append(warnings, fmt.Sprintf("%s: %s", path.Child("matchLabels", key), message))
 		}
 	}

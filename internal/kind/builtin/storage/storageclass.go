@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
-	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -50,7 +51,7 @@ func defaultClass(c *storagev1.StorageClass) {
 }
 
 func validateClass(c, old *storagev1.StorageClass, _ string) field.ErrorList {
-	errs := append(validateFinalizers(c), validateProvisioner(c.Provisioner, field.NewPath("provisioner"))...)
+	errs := append(fieldcheck.Finalizers(c), validateProvisioner(c.Provisioner, field.NewPath("provisioner"))...)
 	errs = append(errs, validateParameters(c.Parameters, field.NewPath("parameters"))...)
 	if policy := c.ReclaimPolicy; policy != nil && *policy != "" {
 		errs = append(errs, fieldcheck.OneOf(field.NewPath("reclaimPolicy"), *policy,
@@ -94,7 +95,7 @@ func classWarnings(c, _ *storagev1.StorageClass) (warnings []string) {
 	for i, term := range c.AllowedTopologies {
 		at := field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions")
 		for j, r := range term.MatchLabelExpressions {
-			if message, deprecated := core.DeprecatedNodeLabel(r.Key); deprecated {
+			if message, deprecated := podspec.DeprecatedNodeLabel(r.Key); deprecated {
 				warnings = append(warnings, fmt.Sprintf("%s: %s", at.Index(j).Child("key"), message))
 			}
 		}
@@ -107,14 +108,17 @@ var defaultClassAnnotations = []string{
 	"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class",
 }
 
+// IsDefault reports whether a class is marked as the default.
+func IsDefault(c *storagev1.StorageClass) bool {
+	return slices.ContainsFunc(defaultClassAnnotations, func(key string) bool { return c.Annotations[key] == "true" })
+}
+
 // classRow marks every class with the annotation of the default class. In a list, Kubernetes marks only the newest of
 // these classes.
 func classRow(c *storagev1.StorageClass, now time.Time) []any {
 	name, policy, mode := c.Name, corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingImmediate
-	for _, key := range defaultClassAnnotations {
-		if c.Annotations[key] == "true" {
-			name = c.Name + " (default)"
-		}
+	if IsDefault(c) {
+		name = c.Name + " (default)"
 	}
 	if c.ReclaimPolicy != nil {
 		policy = *c.ReclaimPolicy

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -14,23 +13,6 @@ import (
 
 // maxErrors is the number of errors after which the rest of a list is not validated. A response lists fewer.
 const maxErrors = 1000
-
-// standardFinalizers are the finalizers that need no domain.
-var standardFinalizers = []string{
-	string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
-}
-
-// validateFinalizers adds a rule to the server's validation of metadata.finalizers: a name without a domain must be a
-// standard one.
-func validateFinalizers(obj metav1.Object) (errs field.ErrorList) {
-	for i, name := range obj.GetFinalizers() {
-		if !strings.Contains(name, "/") && !slices.Contains(standardFinalizers, name) {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name,
-				"name is neither a standard finalizer name nor is it fully qualified"))
-		}
-	}
-	return errs
-}
 
 // validateProvisioner validates the format of a driver's name in a class. It does not report a missing name.
 func validateProvisioner(name string, path *field.Path) field.ErrorList {

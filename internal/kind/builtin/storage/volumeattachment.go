@@ -62,7 +62,7 @@ func attachmentKind(cache *object.Cache) kind.Kind {
 
 // validateAttachment applies the same rules to updates of an attachment and of its status.
 func validateAttachment(a, old *storagev1.VolumeAttachment, _ string) field.ErrorList {
-	path, errs := field.NewPath("spec"), validateFinalizers(a)
+	path, errs := field.NewPath("spec"), fieldcheck.Finalizers(a)
 	if old != nil {
 		errs = append(errs, core.ValidateCSIDriverName(path.Child("attacher"), a.Spec.Attacher)...)
 	}

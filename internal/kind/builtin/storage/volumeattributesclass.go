@@ -41,7 +41,7 @@ func validateAttributesClass(c, old *storagev1.VolumeAttributesClass, _ string) 
 	if old != nil && !maps.Equal(c.Parameters, old.Parameters) {
 		errs = append(errs, field.Forbidden(parameters, "updates to parameters are forbidden."))
 	}
-	errs = append(errs, validateFinalizers(c)...)
+	errs = append(errs, fieldcheck.Finalizers(c)...)
 	errs = append(errs, fieldcheck.Required(driver, c.DriverName, "")...)
 	errs = append(errs, validateProvisioner(c.DriverName, driver)...)
 	errs = append(errs, validateParameters(c.Parameters, parameters)...)

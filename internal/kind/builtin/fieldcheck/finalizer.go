@@ -1,4 +1,4 @@
-package core
+package fieldcheck
 
 import (
 	"slices"
@@ -14,16 +14,17 @@ var standardFinalizers = []string{
 	string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
 }
 
-// validateFinalizers adds a rule of the core kinds to the server's validation of metadata.finalizers: a name
-// without a domain must be a standard one.
-func validateFinalizers(obj metav1.Object) (errs field.ErrorList) {
+// Finalizers adds a rule of some kinds to the server's validation of metadata.finalizers: a name without a domain must
+// be a standard one.
+func Finalizers(obj metav1.Object) (errs field.ErrorList) {
 	for i, f := range obj.GetFinalizers() {
-		errs = append(errs, validateFinalizerDomain(field.NewPath("metadata", "finalizers").Index(i), f)...)
+		errs = append(errs, FinalizerDomain(field.NewPath("metadata", "finalizers").Index(i), f)...)
 	}
 	return errs
 }
 
-func validateFinalizerDomain(path *field.Path, name string) field.ErrorList {
+// FinalizerDomain requires a standard finalizer, or a name with a domain.
+func FinalizerDomain(path *field.Path, name string) field.ErrorList {
 	if strings.Contains(name, "/") || slices.Contains(standardFinalizers, name) {
 		return nil
 	}
