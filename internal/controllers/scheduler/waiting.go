@@ -107,11 +107,15 @@ func (c *cluster) namespaceChanged(now time.Time) []retry {
 	return c.wake(now, func(w *waitingPod) bool { return w.cause&forPods != 0 })
 }
 
-// mayFit reports whether a node by itself fits a waiting pod, possibly after preemption.
+// mayFit reports whether a node by itself fits a waiting pod, possibly after preemption. Room that is being made
+// for a pod of the same or a higher priority counts as taken.
 func (c *cluster) mayFit(name string, w *waitingPod) bool {
 	n := c.byName[name]
 	if n == nil {
 		return false
+	}
+	if before := n.nominatedBefore(w.pod); len(before) > 0 {
+		n = n.with(before)
 	}
 	r := n.refuses(w.pod)
 	return r == nil || !r.final && n.lowest < w.pod.priority && !w.pod.neverPreempts() && !w.preempting

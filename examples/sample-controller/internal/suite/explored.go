@@ -104,7 +104,9 @@ func act(ctx context.Context, config *rest.Config) error {
 func snapshot(system any) any {
 	networks := map[string]neutron.Network{}
 	for _, n := range system.(*neutron.Memory).Names() {
-		networks[n.Name], _ = system.(*neutron.Memory).Get(n.Namespace, n.Name)
+		if network, exists := system.(*neutron.Memory).Get(n.Namespace, n.Name); exists { // not deleted since
+			networks[n.Name] = network
+		}
 	}
 	return networks
 }
