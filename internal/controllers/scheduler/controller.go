@@ -75,6 +75,7 @@ func add(m *controller.Manager) (*scheduler, *controller.Controller) {
 		Name: Name, Reconciler: s, Workers: workers,
 		Sources: []controller.Source{
 			controller.Watches(s.pods, s.onPodChange, controller.If(podMatters)),
+			controller.Watches(s.pods, s.onMark, controller.If(startsToLeave)),
 			controller.Watches(s.nodes, s.onNodeChange, controller.If(nodeMatters)),
 			controller.Watches(s.namespaces, s.onNamespaceChange, controller.LabelsChanged),
 			controller.Watches(s.budgets, func(*policyv1.PodDisruptionBudget) []controller.Request { return nil }),

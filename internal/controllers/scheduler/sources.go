@@ -36,8 +36,18 @@ func podMatters(old, now *corev1.Pod) bool {
 	return old.UID != now.UID || old.Spec.NodeName != now.Spec.NodeName ||
 		old.Status.NominatedNodeName != now.Status.NominatedNodeName ||
 		pods.IsTerminal(old) != pods.IsTerminal(now) ||
-		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		now.Spec.NodeName == "" && marked(old, now) || // it releases the room that was reserved for it
 		!maps.Equal(old.Labels, now.Labels)
+}
+
+// startsToLeave selects the events that mark a bound pod as deleted. It keeps its room until it is removed.
+func startsToLeave(old, now *corev1.Pod) bool {
+	return old != nil && now != nil && marked(old, now)
+}
+
+// marked reports whether a change sets a pod's deletion time.
+func marked(old, now *corev1.Pod) bool {
+	return old.DeletionTimestamp == nil && now.DeletionTimestamp != nil
 }
 
 // nodeMatters selects the node events after which the node may fit other pods.
@@ -54,6 +64,12 @@ func nodeMatters(old, now *corev1.Node) bool {
 // onPodChange returns the waiting pods that may fit after a change of another pod.
 func (s *scheduler) onPodChange(pod *corev1.Pod) []controller.Request {
 	return s.dueRequests(s.podChanged(pod, time.Now()))
+}
+
+// onMark has the pod's node computed again. No waiting pod can fit because of it.
+func (s *scheduler) onMark(pod *corev1.Pod) []controller.Request {
+	s.podMarked(pod)
+	return nil
 }
 
 // onNodeChange returns the waiting pods that may fit after a change of a node.

@@ -86,6 +86,13 @@ func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []retry {
 	})
 }
 
+// podMarked has the node of a pod that is marked as deleted computed again.
+func (c *cluster) podMarked(pod *corev1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.invalidate(pod)
+}
+
 // nodeChanged returns the waiting pods that may fit after a change of a node.
 func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) []retry {
 	c.mu.Lock()
