@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/bowline-dev/bowline/internal/object"
@@ -22,6 +23,11 @@ type Change struct {
 	Expect Expect
 	// Unchanged leaves the key unchanged: the commit only checks Expect. Object is nil.
 	Unchanged bool
+	// Derive makes the new state from the newest one, nil if the key is absent. The newest state may belong to a commit
+	// that is still pending, so that writers of one counter do not wait for each other. If Derive returns nil, the key
+	// is left unchanged. Commit returns the error of Derive. The store calls Derive while it holds a lock, and again if
+	// it retries the commit: Derive must be quick and must not use the store. It excludes Object, Last and Unchanged.
+	Derive func(newest *object.Object) (*object.Object, error)
 	// Quota is how the change is treated when the store's quota is reached.
 	Quota QuotaClass
 }
@@ -84,6 +90,9 @@ func validate(changes []Change) error {
 			return fmt.Errorf("commit: the change of %s has both a new state and Last, which is only for deletions",
 				c.Key)
 		}
+		if c.Derive != nil && (c.Object != nil || c.Last != nil || c.Unchanged) {
+			return fmt.Errorf("commit: the change of %s has both Derive and a state", c.Key)
+		}
 		if c.Unchanged && (c.Object != nil || c.Last != nil) {
 			return fmt.Errorf("commit: the change of %s is marked unchanged, but has a state", c.Key)
 		}
@@ -92,6 +101,20 @@ func validate(changes []Change) error {
 		}
 	}
 	return nil
+}
+
+// derive calls Derive. A panic must not leave the store locked.
+func (c Change) derive(newest *object.Object) (next *object.Object, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			next, err = nil, fmt.Errorf("commit: deriving the state of %s: panic: %v\n%s", c.Key, p, debug.Stack())
+		}
+	}()
+	next, err = c.Derive(newest)
+	if err != nil {
+		return nil, err
+	}
+	return next, c.checkObject(next)
 }
 
 // checkObject checks that an object, which may be nil, belongs to the change.

@@ -149,6 +149,16 @@ func (c *committer) propose(changes []Change) (p, undecided *proposal, err error
 		if !change.Expect.holds(before) {
 			return nil, undecided, &ConflictError{Key: change.Key, Actual: before, expected: change.Expect}
 		}
+		if change.Derive != nil {
+			next, err := change.derive(before)
+			if err != nil {
+				return nil, undecided, err
+			}
+			if next != nil {
+				events = append(events, &object.Event{Object: next, Previous: before})
+			}
+			continue
+		}
 		if !change.Unchanged && (change.Object != nil || before != nil) {
 			events = append(events, &object.Event{Object: cmp.Or(change.Object, change.Last), Previous: before,
 				Deleted: change.Object == nil})

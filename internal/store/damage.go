@@ -108,7 +108,7 @@ func (c *committer) discards(change Change) (bool, error) {
 	if damage == nil {
 		return false, nil
 	}
-	if change.Object != nil || change.Unchanged || change.Expect != Anything() {
+	if change.Object != nil || change.Unchanged || change.Derive != nil || change.Expect != Anything() {
 		return false, damage
 	}
 	return true, nil

@@ -98,6 +98,40 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 	})
 }
 
+// The second writer counts on a pending commit. It must not be rejected because of that commit before it is durable,
+// and is not rejected at all if the append fails.
+func TestDerivedErrorWaitsForPendingCommit(t *testing.T) {
+	full := errors.New("full")
+	first := func(newest *object.Object) (*object.Object, error) {
+		if newest != nil {
+			return nil, full
+		}
+		return storetest.NewObject(storetest.Key("counter"), "1"), nil
+	}
+	for name, fault := range map[string]error{"the append succeeds": nil, "the append fails": errors.New("no space left")} {
+		t.Run(name, func(t *testing.T) {
+			withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+				release := faults.Hold()
+				faults.Fail(fault)
+				change := store.Change{Key: storetest.Key("counter"), Derive: first}
+				one, two := commitAsync(t.Context(), s, change), commitAsync(t.Context(), s, change)
+				if one.done || two.done {
+					t.Fatalf("before the append: %v, %v", one, two)
+				}
+				release()
+				synctest.Wait()
+				wantTwo := full
+				if fault != nil {
+					wantTwo = nil
+				}
+				if !errors.Is(one.err, fault) || !errors.Is(two.err, wantTwo) {
+					t.Errorf("the first commit returned %v, the second %v", one.err, two.err)
+				}
+			})
+		})
+	}
+}
+
 func TestCommitsShareAppend(t *testing.T) {
 	withFaults(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
 		base := s.Current()

@@ -131,6 +131,13 @@ func commitRejectsInvalidChanges(t *testing.T, start func(store.Options) *store.
 		"an object of another key":    {{Key: Key("b"), Object: NewObject(Key("c"), "1")}},
 		"an object that is committed": {{Key: Key("a"), Object: s.Get(Key("a"))}},
 		"an object and Unchanged":     {{Key: Key("b"), Object: NewObject(Key("b"), "1"), Unchanged: true}},
+		"an object and Derive":        {{Key: Key("b"), Object: NewObject(Key("b"), "1"), Derive: plusOne(9)}},
+		"a derived object of another key": {{Key: Key("b"), Derive: func(*object.Object) (*object.Object, error) {
+			return NewObject(Key("c"), "1"), nil
+		}}},
+		"a derived object that is committed": {{Key: Key("a"), Derive: func(newest *object.Object) (*object.Object, error) {
+			return newest, nil
+		}}},
 	} {
 		if _, err := s.Commit(t.Context(), changes...); err == nil {
 			t.Errorf("a commit with %s was accepted", name)
@@ -200,6 +207,75 @@ func concurrentIncrementsAreNotLost(t *testing.T, start func(store.Options) *sto
 	})
 	if got := Value(s.Get(Key("counter"))); got != strconv.Itoa(writers*increments) {
 		t.Errorf("after %d increments the counter is %s", writers*increments, got)
+	}
+}
+
+// errLimit is the error of a counter that would exceed its limit.
+var errLimit = errors.New("the limit is reached")
+
+// plusOne returns a Derive that adds one to a counter, up to a limit.
+func plusOne(limit int) func(*object.Object) (*object.Object, error) {
+	return func(newest *object.Object) (*object.Object, error) {
+		value := 0
+		if newest != nil {
+			_, value = seen(newest)
+		}
+		if value == limit {
+			return nil, errLimit
+		}
+		return NewObject(Key("counter"), strconv.Itoa(value+1)), nil
+	}
+}
+
+// Writers that each commit an object of their own and add one to a common counter succeed exactly as often as its limit
+// permits, without conflicts, and the counter is right at each revision.
+func derivedStateIsExact(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	const writers, each, limit = 16, 20, 200
+	var accepted atomic.Int64
+	concurrently(writers, func(writer int) {
+		for i := range each {
+			own := Put(Key(fmt.Sprintf("own-%d-%d", writer, i)), "1", store.Absent())
+			_, err := s.Commit(t.Context(), own, store.Change{Key: Key("counter"), Derive: plusOne(limit)})
+			switch {
+			case err == nil:
+				accepted.Add(1)
+			case !errors.Is(err, errLimit):
+				t.Error(err)
+			}
+		}
+	})
+	if accepted.Load() != limit || Value(s.Get(Key("counter"))) != strconv.Itoa(limit) {
+		t.Errorf("%d commits were accepted and the counter is %s, want %d", accepted.Load(), Value(s.Get(Key("counter"))),
+			limit)
+	}
+	for n := 1; n <= limit; n++ {
+		snapshot, err := s.Snapshot(t.Context(), store.Exactly(base+object.Revision(n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := 0
+		snapshot.Scan(object.Prefix(Key("").GroupResource(), ""), "", func(*object.Object) bool {
+			objects++
+			return true
+		})
+		if got := Value(snapshot.Get(Key("counter"))); got != strconv.Itoa(n) || objects != n+1 {
+			t.Fatalf("%d commits later: the counter is %s, and there are %d objects besides", n, got, objects-1)
+		}
+	}
+}
+
+// A Derive that returns no state leaves the key, and the rest of the commit is applied.
+func derivedNothingLeavesKey(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	before := set(t, s, Key("a"), "1")
+	for _, key := range []object.Key{Key("a"), Key("absent")} {
+		commit(t, s, Put(Key("b"), "1", store.Anything()), store.Change{Key: key,
+			Derive: func(*object.Object) (*object.Object, error) { return nil, nil }})
+	}
+	if o := s.Get(Key("a")); o == nil || o.Revision != before || s.Get(Key("absent")) != nil || s.Get(Key("b")) == nil {
+		t.Errorf("a is %v, absent %v, b %v", o, s.Get(Key("absent")), s.Get(Key("b")))
 	}
 }
 

@@ -34,6 +34,8 @@ func Run(t *testing.T, open Open) {
 		"ObjectOfFailedCommitIsReusable":        objectOfFailedCommitIsReusable,
 		"ClaimHasOneWinner":                     claimHasOneWinner,
 		"ConcurrentIncrementsAreNotLost":        concurrentIncrementsAreNotLost,
+		"DerivedStateIsExact":                   derivedStateIsExact,
+		"DerivedNothingLeavesKey":               derivedNothingLeavesKey,
 		"CommitIsLinearizable":                  commitIsLinearizable,
 		"RandomOperationsMatchModel":            randomOperationsMatchModel,
 		"QuotaRejectsGrowth":                    quotaRejectsGrowth,
