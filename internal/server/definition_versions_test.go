@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -134,4 +135,63 @@ func TestApplyRejectsOwnerVersionWithoutField(t *testing.T) {
 		`[{"op":"replace","path":"/metadata/managedFields/0/apiVersion","value":"example.com/v2"}]`,
 		"Content-Type", jsonPatchType).want(t, http.StatusOK)
 	w.apply(t, path, "me", document("v2", "red")).want(t, http.StatusOK)
+}
+
+// An apply takes over the fields that its manager applied through a version that was removed from the definition: the
+// manager still owns the fields in its new document, and the apply removes the rest. Other managers keep their fields.
+// Kubernetes rejects every apply to such an object.
+func TestApplyAfterVersionIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, updated := range []bool{false, true} { // after the version is removed, and before the apply
+		w := start(t)
+		crd := widgets()
+		crd.Spec.Versions = append(crd.Spec.Versions, *crd.Spec.Versions[0].DeepCopy())
+		v1, alpha := &crd.Spec.Versions[0], &crd.Spec.Versions[1]
+		alpha.Name, alpha.Storage, alpha.SelectableFields = "v1alpha1", false, nil
+		alpha.Schema.OpenAPIV3Schema.Properties["spec"].Properties["shade"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		if _, both := v1.Schema.OpenAPIV3Schema.Properties["spec"].Properties["shade"]; both {
+			t.Fatal("v1 has the field that only v1alpha1 should have")
+		}
+		define(t, w, crd)
+		path := widgetsPath + "/a"
+		old := strings.Replace(path, "/v1/", "/v1alpha1/", 1)
+		document := func(version, labels, spec string) string {
+			return `{"apiVersion":"example.com/` + version + `","kind":"Widget","metadata":{"name":"a","labels":{` + labels +
+				`}},"spec":{` + spec + `}}`
+		}
+		w.apply(t, old, "me", document("v1alpha1", `"a":"b"`, `"color":"red","size":3,"shade":"dark"`)).want(t,
+			http.StatusCreated)
+		w.apply(t, old, "you", document("v1alpha1", `"c":"d"`, ``)).want(t, http.StatusOK)
+		for _, url := range []string{path, old} { // the entries of one manager in two versions become one
+			label := map[string]string{path: `"v1":"x"`, old: `"v1alpha1":"x"`}[url]
+			w.send(t, http.MethodPatch, url+"?fieldManager=tool", `{"metadata":{"labels":{`+label+`}}}`, "Content-Type",
+				mergeType).want(t, http.StatusOK)
+		}
+		w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
+			`[{"op":"test","path":"/spec/versions/1/name","value":"v1alpha1"},{"op":"remove","path":"/spec/versions/1"}]`,
+			"Content-Type", jsonPatchType).want(t, http.StatusOK)
+		if updated {
+			w.send(t, http.MethodPatch, path+"?fieldManager=tool", `{"metadata":{"labels":{"v1":"y"}}}`, "Content-Type",
+				mergeType).want(t, http.StatusOK)
+		}
+
+		applied := w.apply(t, path, "me", document("v1", ``, `"color":"red"`)).want(t, http.StatusOK)
+		got := applied.object(t)
+		if valueAt(got, "spec", "color") != "red" || valueAt(got, "spec", "size") != nil ||
+			valueAt(got, "metadata", "labels", "a") != nil || valueAt(got, "metadata", "labels", "c") != "d" {
+			t.Errorf("updated %t: after the apply, the object is %v", updated, got)
+		}
+		owners := applied.owners(t)
+		slices.Sort(owners)
+		want := []string{
+			`me Apply example.com/v1 {"f:metadata":{"f:labels":{}},"f:spec":{"f:color":{}}}`,
+			`tool Update example.com/v1 {"f:metadata":{"f:labels":{"f:v1":{},"f:v1alpha1":{}}}}`,
+			`you Apply example.com/v1 {"f:metadata":{"f:labels":{"f:c":{}}},"f:spec":{}}`,
+		}
+		if !slices.Equal(owners, want) {
+			t.Errorf("updated %t: the owners are\n%s\nwant\n%s", updated, strings.Join(owners, "\n"), strings.Join(want, "\n"))
+		}
+		w.apply(t, path, "you", document("v1", ``, `"color":"blue"`)).wantError(t, http.StatusConflict,
+			metav1.StatusReasonConflict, `conflict with "me": .spec.color`)
+	}
 }

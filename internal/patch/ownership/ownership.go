@@ -100,6 +100,7 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if err := o.checkLists(e.gvk, live, obj); err != nil {
 		return err
 	}
+	live = o.withoutRemoved(e, live)
 	if was, is, structs := o.asStructs(e, live, obj); structs {
 		if entries, plain := o.updatePlain(e, sub, was, is, manager); plain {
 			SetEntries(obj, entries)
@@ -113,7 +114,7 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if before, err = o.inVersion(e, before); err != nil {
 		return err
 	}
-	after, err := o.inVersion(e, obj)
+	after, err := o.inVersion(e, o.withoutRemoved(e, obj))
 	if err != nil {
 		return err
 	}
@@ -156,6 +157,9 @@ func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstr
 	r, stored := repeatOf(apiVersion, sub, live, text, manager, force)
 	if stored && o.repeats.has(r) {
 		return live, nil
+	}
+	if current := o.withoutRemoved(e, live); current != live {
+		live, stored = current, false // the result is written even if the document changes nothing
 	}
 	if err := o.checkLists(e.gvk, live, document); err != nil {
 		return nil, err
