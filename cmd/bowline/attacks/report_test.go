@@ -2,13 +2,16 @@ package attacks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"text/tabwriter"
 )
 
 // report collects the outcomes of all rows.
 type report struct {
+	mu     sync.Mutex
 	lines  []reportLine
 	failed int
 }
@@ -19,6 +22,8 @@ type reportLine struct {
 }
 
 func (p *report) add(area, row string, o outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.lines = append(p.lines, reportLine{area, row, o})
 	if len(o.problems) > 0 {
 		p.failed++
@@ -30,6 +35,7 @@ func (p *report) log(t *testing.T) {
 	if len(p.lines) == 0 {
 		return
 	}
+	slices.SortStableFunc(p.lines, func(a, b reportLine) int { return strings.Compare(a.area, b.area) })
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "area\trow\tCPU ms\tpeak MiB\tanswer")
