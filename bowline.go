@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/plugins/policy"
 	"github.com/bowline-dev/bowline/internal/plugins/webhook"
 	"github.com/bowline-dev/bowline/internal/server"
 	"github.com/bowline-dev/bowline/internal/store"
@@ -95,9 +97,16 @@ type Options struct {
 	// use, delete orphaned pods and finished Jobs, and count quotas. NoControllers as the only entry selects none.
 	Controllers []string
 	// Admission turns built-in admission plugins on or off: NAME turns a plugin on, -NAME turns it off, and the last
-	// entry for a name decides. Plugins without an entry have Kubernetes' default. The function AdmissionPlugins
-	// returns the names; Start fails for any other.
+	// entry for a name decides. Plugins without an entry have Kubernetes' default, except that ServiceAccount is off,
+	// as in envtest: it rejects pods in namespaces without the account that the controller serviceaccount creates.
+	// bowline up turns it on if that controller runs. The function AdmissionPlugins returns the names; Start fails for
+	// any other.
 	Admission []string
+	// API turns group versions and resources of built-in kinds on or off, in the syntax of kube-apiserver's option
+	// --runtime-config: policy/v1beta1=false, v1/podtemplates=false, api/beta=false. All are on by default. Clients,
+	// also in this process, do not find a resource that is off; its objects remain stored. Start fails for an unknown
+	// name, and if the server or one of the Controllers needs a resource that is off.
+	API []string
 	// Plugins are additional admission plugins. They run after the built-in ones and before initializers and
 	// webhooks. A plugin must return when its context ends: an in-process client may wait for it even after its own
 	// context has ended. Forks use the same plugins, possibly concurrently.
@@ -159,6 +168,9 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err == nil {
 		err = plugins.Check(o.Admission)
 	}
+	if err == nil {
+		err = checkAPI(o.API, o.Controllers)
+	}
 	if err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
@@ -212,16 +224,22 @@ func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
 		}
 		authenticators = append(authenticators, auth.ClientCertificates(roots))
 	}
+	apis, err := builtin.ParseAPIs(o.API)
+	if err != nil {
+		return err
+	}
 	webhooks, webhookMetrics := webhook.Plugins(p.ctx, o.Logger)
 	_, inMemory := o.Storage.(*memory.Log)
 	encodings := int(min(encodingBudget, capacity.Memory()/encodingShare))
+	kinds := kind.NewRegistry(apis.Kinds(object.NewCache(encodings))...)
+	last := append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)
+	last = slices.Insert(last, len(last)-1, policy.Validating(kinds)) // before the validating webhooks
 	p.server, err = server.New(ctx, server.Options{
-		Store:         p.store,
-		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodings))...),
-		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
-		Plugins: plugins.Select(o.Admission, o.Plugins,
-			append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)...),
+		Store:          p.store,
+		Kinds:          kinds,
+		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
+		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
+		Plugins:        plugins.Select(o.Admission, o.Plugins, last...),
 		Initial:        p.initial(),
 		DisableExpiry:  o.SkipBootstrap,
 		ReuseKinds:     parent,

@@ -35,6 +35,9 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if o.Controllers, err = selectControllers(o.Controllers); err == nil {
 		err = plugins.Check(o.Admission)
 	}
+	if err == nil {
+		err = checkAPI(o.API, o.Controllers)
+	}
 	if err != nil {
 		return nil, err
 	}

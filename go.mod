@@ -35,6 +35,7 @@ require (
 	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
+	k8s.io/pod-security-admission v0.37.2 // the checks of the Pod Security Standards, version by version
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them; a cache of patterns
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked
 	sigs.k8s.io/randfill v1.0.0 // tests: random objects of every kind

@@ -26,7 +26,8 @@ var mayImport = map[string][]string{
 	"kind":      {"object", "internal"},
 	"patch":     {"object", "kind"},
 	"admission": {"object", "kind", "patch"},
-	"plugins":   {"object", "kind", "patch", "admission"},
+	"plugins":   {"object", "kind", "patch", "admission", "quota"},
+	"quota":     {},
 	"store":     {"object", "internal"},
 	"auth":      {"object", "internal"},
 	"storage":   {"store"},
@@ -40,7 +41,7 @@ var mayImport = map[string][]string{
 	"workqueue":   {},
 	"controller":  {"object", "client", "informer", "workqueue", "inprocess", "why", "internal"}, // internal/election
 	"discovery":   {"client"},
-	"controllers": {"object", "client", "informer", "workqueue", "controller", "discovery"},
+	"controllers": {"object", "client", "informer", "workqueue", "controller", "discovery", "quota"},
 	"node":        {"object", "client", "informer", "workqueue", "controller"},
 	// the suites of their tests
 	"examples": {"object", "client", "informer", "workqueue", "controller", "bowlinetest"},

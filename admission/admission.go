@@ -74,6 +74,14 @@ type Attributes struct {
 	// Warn adds a text to the Warning headers of the response. It may be nil.
 	Warn func(text string)
 
+	// Also adds a change of another object to the commit of the write: both are stored, or neither. The server calls
+	// change with the newest state of the object, which may not be stored yet and must not be modified. change returns
+	// the new state, nil to leave the object as it is, or an error that rejects the write. It runs while other writes
+	// wait, perhaps several times, and must return at once. It is not called if the object does not exist, if it is the
+	// object that the write creates, or for a dry run. Also returns an error if the objects to change are too large
+	// for that. Only the built-in plugins use it, in Validate. It may be nil.
+	Also func(resource schema.GroupResource, namespace, name string, change func(newest Object) (Object, error)) error
+
 	// Reinvoke requests a second round of Admit calls on all plugins. A built-in plugin sets it after
 	// changing an Object that earlier plugins had already admitted. It has no effect in round 1.
 	Reinvoke bool

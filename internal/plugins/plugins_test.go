@@ -229,7 +229,7 @@ func TestUpdateRetainsPriority(t *testing.T) {
 		&corev1.Pod{Spec: corev1.PodSpec{Priority: new(int32(9)), PreemptionPolicy: new(corev1.PreemptNever)}}
 	a := create("pods", "default", "p", pod)
 	a.Operation, a.Old = admission.Update, old
-	if err := admit(nil, a); err != nil {
+	if err := admit(state{namespaces: {namespace("default", corev1.NamespaceActive)}}, a); err != nil {
 		t.Fatal(err)
 	}
 	if *pod.Spec.Priority != 9 || *pod.Spec.PreemptionPolicy != corev1.PreemptNever {

@@ -12,23 +12,25 @@ import (
 const (
 	initializersName = "Initializers"
 	mutatingName     = "MutatingAdmissionWebhook"
+	policyName       = "ValidatingAdmissionPolicy"
 	validatingName   = "ValidatingAdmissionWebhook"
 )
 
 // builtIn returns the plugins of this package that need no other part of the server, in Kubernetes' order.
 func builtIn() []admission.Plugin {
 	return []admission.Plugin{
-		NamespaceLifecycle{}, NamespaceExists{}, LimitAntiAffinity{}, LimitRanger{}, TaintNodes{}, AlwaysPullImages{},
-		Priority{}, DefaultTolerations{}, TolerateExtendedResources{}, DefaultStorageClass{}, ProtectStorage{},
-		ResizeClaims{}, RuntimeClass{}, RestrictSubjects{}, DefaultIngressClass{}, DenyExternalIPs{},
-		PodTopologyLabels{},
+		NamespaceLifecycle{}, NamespaceExists{}, LimitAntiAffinity{}, LimitRanger{}, ServiceAccount{}, TaintNodes{},
+		AlwaysPullImages{}, PodSecurity{}, Priority{}, DefaultTolerations{}, TolerateExtendedResources{},
+		DefaultStorageClass{}, ProtectStorage{}, ResizeClaims{}, RuntimeClass{}, RestrictSubjects{},
+		DefaultIngressClass{}, DenyExternalIPs{}, PodTopologyLabels{},
 	}
 }
 
-// off lists the plugins that are off by default, as in Kubernetes.
+// off lists the plugins that are off by default, as in Kubernetes, and ServiceAccount, which is off in envtest too: it
+// needs a controller that creates the accounts.
 var off = []string{
 	NamespaceExists{}.Name(), LimitAntiAffinity{}.Name(), AlwaysPullImages{}.Name(), TolerateExtendedResources{}.Name(),
-	DenyExternalIPs{}.Name(),
+	DenyExternalIPs{}.Name(), ServiceAccount{}.Name(),
 }
 
 // Names returns the names of all plugins in the order of their calls.
@@ -36,7 +38,7 @@ func Names() (names []string) {
 	for _, p := range builtIn() {
 		names = append(names, p.Name())
 	}
-	return append(names, initializersName, mutatingName, validatingName)
+	return append(names, initializersName, mutatingName, policyName, validatingName, ResourceQuota{}.Name())
 }
 
 // IsDefault reports whether a plugin is on by default.
@@ -53,8 +55,8 @@ func Check(list []string) error {
 }
 
 // Select returns the plugins that run, in the order of their calls: built-in plugins, then own, the plugins that a
-// program has added, and then last. In list, a name turns a built-in plugin or one of last on, and -name turns it off;
-// the last entry with a name decides. A plugin that is not in list runs if IsDefault is true.
+// program has added, then last, and then ResourceQuota. In list, a name turns a built-in plugin or one of last on, and
+// -name turns it off; the last entry with a name decides. A plugin that is not in list runs if IsDefault is true.
 func Select(list []string, own []admission.Plugin, last ...admission.Plugin) []admission.Plugin {
 	runs := func(p admission.Plugin) bool {
 		for _, entry := range slices.Backward(list) {
@@ -65,5 +67,6 @@ func Select(list []string, own []admission.Plugin, last ...admission.Plugin) []a
 		return IsDefault(p.Name())
 	}
 	unwanted := func(p admission.Plugin) bool { return !runs(p) }
+	last = append(slices.Clone(last), ResourceQuota{}) // charges only for what nothing else rejects
 	return slices.Concat(slices.DeleteFunc(builtIn(), unwanted), own, slices.DeleteFunc(last, unwanted))
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/plugins/policy"
 	"github.com/bowline-dev/bowline/internal/plugins/webhook"
 )
 
@@ -15,7 +17,8 @@ import (
 func last(t *testing.T) []admission.Plugin {
 	t.Helper()
 	webhooks, _ := webhook.Plugins(context.Background(), slog.New(slog.DiscardHandler))
-	return append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)
+	all := append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)
+	return slices.Insert(all, len(all)-1, policy.Validating(kind.NewRegistry()))
 }
 
 func names(all []admission.Plugin) (names []string) {
@@ -52,6 +55,8 @@ func TestSelect(t *testing.T) {
 		{[]string{"-ValidatingAdmissionWebhook"}, "ValidatingAdmissionWebhook", false},
 		{[]string{"-ValidatingAdmissionWebhook"}, "MutatingAdmissionWebhook", true},
 		{[]string{"-Initializers"}, "Initializers", false},
+		{nil, "ValidatingAdmissionPolicy", true},
+		{[]string{"-ValidatingAdmissionPolicy"}, "ValidatingAdmissionPolicy", false},
 	} {
 		got := names(plugins.Select(c.list, []admission.Plugin{plugin{}}, last(t)...))
 		if slices.Contains(got, c.name) != c.running {

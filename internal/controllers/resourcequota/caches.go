@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/discovery"
+	"github.com/bowline-dev/bowline/internal/quota"
 )
 
 // maxWait is how long Reconcile waits for a new cache.
@@ -43,7 +46,9 @@ type cache struct {
 	discoveredAt time.Time // time of the discovery that confirmed the version
 	synced       <-chan struct{}
 	list         func(namespace string) iter.Seq[client.Object]
-	stop         func()
+	// newest lists the objects by a request to the server.
+	newest func(ctx context.Context, namespace string) ([]client.Object, error)
+	stop   func()
 }
 
 func newCaches(m *controller.Manager, onChange func(schema.GroupResource, string)) *caches {
@@ -70,6 +75,22 @@ func (f *caches) list(ctx context.Context, resource schema.GroupResource,
 	case <-waiting.Done():
 		return nil, fmt.Errorf("cannot count %s: they cannot be listed", resource)
 	}
+}
+
+// newest returns the objects of a resource in a namespace as the server has them.
+func (f *caches) newest(ctx context.Context, resource schema.GroupResource,
+	namespace string) (iter.Seq[client.Object], error) {
+	c, err := f.cache(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	all, err := c.newest(ctx, namespace)
+	if err != nil && !apierrors.IsNotFound(err) { // without its definition, a custom resource has no objects
+		return nil, fmt.Errorf("cannot count %s: %w", resource, err)
+	}
+	return slices.Values(all), nil
 }
 
 // cache returns the cache of a resource. It starts one if there is none yet, or if the resource is now served
@@ -109,11 +130,11 @@ func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cach
 func (f *caches) start(resource schema.GroupVersionResource) cache {
 	shared := f.manager.Informers()
 	switch resource.GroupResource() {
-	case pods.Resource.GroupResource():
+	case quota.Pods:
 		return startCache[*corev1.Pod](f, shared, resource)
-	case services:
+	case quota.Services:
 		return startCache[*corev1.Service](f, shared, resource)
-	case claims:
+	case quota.Claims:
 		return startCache[*corev1.PersistentVolumeClaim](f, shared, resource)
 	}
 	c := startCache[*metav1.PartialObjectMetadata](f, f.others, resource)
@@ -138,7 +159,20 @@ func startCache[T client.Object](f *caches, informers *informer.Factory, resourc
 		},
 		Delete: func(obj T, _ bool) { notify(obj) },
 	})
+	served := client.Of[T](f.manager.Client(), resource).Uninitialized() // they are charged when they are created
 	return cache{resource: resource, synced: objects.Synced(), stop: registration.Remove,
+		newest: func(ctx context.Context, namespace string) (all []client.Object, err error) {
+			for obj, err := range served.All(ctx, namespace, metav1.ListOptions{}) {
+				if errors.Is(err, client.ErrIncomplete) {
+					break // what cannot be read is not counted
+				}
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, obj)
+			}
+			return all, nil
+		},
 		list: func(namespace string) iter.Seq[client.Object] {
 			return func(yield func(client.Object) bool) {
 				for obj := range objects.Indexer().Each("namespace", namespace) {

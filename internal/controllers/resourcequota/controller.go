@@ -1,10 +1,11 @@
 // Package resourcequota implements the controller that computes the used amounts in the status of
 // ResourceQuotas: object counts, requests and limits of pods, node ports and load balancers of services, and
-// storage. It only counts; it does not reject requests.
+// storage. It only counts: the admission plugin ResourceQuota adds what a write uses to the status, and rejects a write
+// that would exceed a quota. The controller subtracts what was deleted, and corrects what the plugin has not seen.
 //
 // It watches only the resources that some quota counts, including custom ones, in the version in which they
-// are served, and recomputes a quota when a counted object is created, deleted or changes its usage. usage.go
-// computes the usage of an object, scope.go selects the objects of a quota, and decide.go combines both.
+// are served, and recomputes a quota when a counted object is created, deleted or changes its usage. Package quota
+// computes the usage of an object, and decide.go adds it up.
 package resourcequota
 
 import (
@@ -22,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/quota"
 )
 
 // Name is the controller's name, as the --controllers flag accepts it.
@@ -32,6 +34,8 @@ const (
 	workers = 5
 	// batchDelay batches changes, so that a burst is counted once.
 	batchDelay = 50 * time.Millisecond
+	// conflictRetry is the delay before the usage is computed again after the server has charged a write meanwhile.
+	conflictRetry = time.Second
 	// retryInterval is the retry interval for resources that are not served, and the delay before a status that
 	// another client has written is checked.
 	retryInterval = 30 * time.Second
@@ -87,7 +91,7 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 	}
 	for q := range all {
 		for name := range q.Spec.Hard {
-			if in, counted := countedResource(name); counted && in == resource {
+			if in, counted := quota.CountedResource(name); counted && in == resource {
 				c.trigger.AddAfter(informer.KeyOf(q), batchDelay)
 				break
 			}
@@ -95,27 +99,46 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 	}
 }
 
-// Reconcile computes the usage of a quota.
+// Reconcile computes the usage of a quota. The caches only tell whether it may have changed: they can be older than the
+// quota, in whose status the server has counted new objects since. Before the status is written, the objects are
+// therefore listed. A create that was charged after the quota was read has changed the quota, so the write fails and
+// the usage is computed again.
 func (c *counter) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
-	quota, err := c.quotas.Indexer().Find(request)
+	q, err := c.quotas.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s := input{quota: quota, objects: map[schema.GroupResource]iter.Seq[client.Object]{}, now: time.Now()}
+	s, actions, failure := c.read(ctx, q, c.caches.list)
+	d := decide(s)
+	if d.status != nil {
+		s, actions, failure = c.read(ctx, q, c.caches.newest)
+		d = decide(s)
+	}
+	result, err := c.executor.Do(ctx, append(actions, s.actions(d)...)...)
+	if apierrors.IsConflict(err) {
+		return controller.Result{RequeueAfter: conflictRetry}, failure
+	}
+	return result, errors.Join(failure, err)
+}
+
+// read reads the objects that a quota counts. The actions are when to read again.
+func (c *counter) read(ctx context.Context, q *corev1.ResourceQuota,
+	list func(context.Context, schema.GroupResource, string) (iter.Seq[client.Object], error),
+) (s input, actions []action.Action, failure error) {
+	s = input{quota: q, objects: map[schema.GroupResource]iter.Seq[client.Object]{}, now: time.Now()}
 	var failures []error
-	var actions []action.Action
-	for name := range quota.Spec.Hard {
-		resource, counted := countedResource(name)
+	for name := range q.Spec.Hard {
+		resource, counted := quota.CountedResource(name)
 		if _, known := s.objects[resource]; known || !counted {
 			continue
 		}
 		if after := c.caches.untilRediscovery(resource); after > 0 {
 			actions = append(actions, action.Requeue{After: after})
 		}
-		objects, err := c.caches.list(ctx, resource, quota.Namespace)
+		objects, err := list(ctx, resource, q.Namespace)
 		switch {
 		case errors.Is(err, errNotServed):
 			actions = append(actions, action.Requeue{After: retryInterval})
@@ -125,6 +148,5 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 			s.objects[resource] = objects
 		}
 	}
-	result, err := c.executor.Do(ctx, append(actions, decide(s)...)...)
-	return result, errors.Join(append(failures, err)...)
+	return s, actions, errors.Join(failures...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/quota"
 )
 
 // input is the input of a decision: a quota, and the objects of each counted resource in its namespace.
@@ -20,16 +21,23 @@ type input struct {
 	now     time.Time
 }
 
-// decide updates the status if the usage has changed. Amounts of resources that could not be listed remain
-// unchanged.
-func decide(s input) (actions []action.Action) {
-	status := corev1.ResourceQuotaStatus{Hard: s.quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
+// decision is what to do about a quota.
+type decision struct {
+	// status is nil if the usage has not changed.
+	status *corev1.ResourceQuotaStatus
+	// after is when the usage changes without an event; quota.Never if it does not.
+	after time.Duration
+}
+
+// decide computes the usage. Amounts of resources that could not be listed remain unchanged.
+func decide(s input) (d decision) {
+	status := &corev1.ResourceQuotaStatus{Hard: s.quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
 	if status.Hard == nil {
 		status.Hard = corev1.ResourceList{}
 	}
 	names := map[schema.GroupResource][]corev1.ResourceName{}
 	for name := range s.quota.Spec.Hard {
-		in, counted := countedResource(name)
+		in, counted := quota.CountedResource(name)
 		if _, known := s.objects[in]; counted && known {
 			names[in] = append(names[in], name)
 			status.Used[name] = resource.Quantity{Format: resource.DecimalSI}
@@ -37,37 +45,43 @@ func decide(s input) (actions []action.Action) {
 			status.Used[name] = previous
 		}
 	}
-	next := never
+	d.after = quota.Never
 	for in, names := range names {
 		for obj := range s.objects[in] {
 			if pod, isPod := obj.(*corev1.Pod); isPod {
-				if in := stopsCountingIn(pod, s.now); in >= 0 {
-					next = min(next, in)
+				if in := quota.StopsCountingIn(pod, s.now); in >= 0 {
+					d.after = min(d.after, in)
 				}
 			}
 			s.add(obj, names, status.Used)
 		}
 	}
-	if !equality.Semantic.DeepEqual(status, s.quota.Status) {
-		quota := s.quota.DeepCopy()
-		quota.Status = status
-		actions = append(actions, action.Update[*corev1.ResourceQuota]{Resource: quotas, Object: quota,
+	if !equality.Semantic.DeepEqual(*status, s.quota.Status) {
+		d.status = status
+	}
+	return d
+}
+
+// actions returns the actions of a decision.
+func (s input) actions(d decision) (actions []action.Action) {
+	if d.status != nil {
+		counted := s.quota.DeepCopy()
+		counted.Status = *d.status
+		actions = append(actions, action.Update[*corev1.ResourceQuota]{Resource: quotas, Object: counted,
 			Subresource: "status"})
 	}
-	if next < never {
-		actions = append(actions, action.Requeue{After: next + time.Millisecond})
+	if d.after < quota.Never {
+		actions = append(actions, action.Requeue{After: d.after + time.Millisecond})
 	}
 	return actions
 }
 
 // add adds the usage of an object if it is in all scopes of the quota.
 func (s input) add(obj client.Object, names []corev1.ResourceName, used corev1.ResourceList) {
-	for _, scope := range scopesOf(s.quota) {
-		if !isIn(obj, scope) {
-			return
-		}
+	if !quota.Covers(s.quota, obj) {
+		return
 	}
-	amount := usageOf(obj, s.now)
+	amount := quota.UsageOf(obj, s.now)
 	for _, name := range names {
 		sum := used[name]
 		sum.Add(amount(name))

@@ -13,16 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
-	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
+	"github.com/bowline-dev/bowline/internal/quota"
 )
 
 // The largest quantities that the server accepts add up to a larger one, and the longest grace period has not passed.
 func TestUsageOfHugeNumbers(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: "default"}}
-	quota.Spec.Hard = corev1.ResourceList{"requests.memory": resource.MustParse("1"), "pods": resource.MustParse("1")}
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: "default"}}
+	q.Spec.Hard = corev1.ResourceList{"requests.memory": resource.MustParse("1"), "pods": resource.MustParse("1")}
 	var objects []client.Object
 	for range 100 {
 		pod := &corev1.Pod{}
@@ -33,10 +32,10 @@ func TestUsageOfHugeNumbers(t *testing.T) {
 		}}}
 		objects = append(objects, pod)
 	}
-	actions := decide(input{quota: quota, now: now, objects: map[schema.GroupResource]iter.Seq[client.Object]{
-		pods.Resource.GroupResource(): slices.Values(objects),
+	d := decide(input{quota: q, now: now, objects: map[schema.GroupResource]iter.Seq[client.Object]{
+		quota.Pods: slices.Values(objects),
 	}})
-	used := actions[0].(action.Update[*corev1.ResourceQuota]).Object.Status.Used
+	used := d.status.Used
 	memory, count := used["requests.memory"], used["pods"]
 	if want := resource.MustParse("1e1001"); memory.Cmp(want) != 0 || count.Value() != 100 {
 		t.Errorf("got %s of memory and %s pods, want %s and 100", &memory, &count, &want)

@@ -25,7 +25,10 @@ type Meter struct {
 	loops []loop
 	// kept is the number of values of these loops that cel-go keeps, and terms that of the expression.
 	kept, terms int
-	work        *work
+	// depth is the number of programs of [Metered] that are being evaluated: one may use the result of another, such as
+	// a variable of an admission policy.
+	depth int
+	work  *work
 }
 
 // work is what was done. Meters may share it.
@@ -76,6 +79,21 @@ func (m *Meter) Refusal() *Refusal {
 
 // Begin is called before each evaluation of an expression with a number of terms, see [Terms].
 func (m *Meter) Begin(terms int) { m.loops, m.kept, m.terms = m.loops[:0], 0, terms }
+
+// nest is Begin for an expression that another one may be using. The returned function continues with the latter.
+func (m *Meter) nest(terms int) (end func()) {
+	m.depth++
+	if m.depth == 1 {
+		m.Begin(terms)
+		return func() { m.depth-- }
+	}
+	loops, kept, outer := m.loops, m.kept, m.terms
+	m.loops, m.kept, m.terms = nil, 0, terms
+	return func() {
+		m.loops, m.kept, m.terms = loops, kept, outer
+		m.depth--
+	}
+}
 
 // Terms returns the number of operands of && and || in an expression, approximately. In each iteration of a loop,
 // cel-go searches all values that it has kept for each of them.

@@ -26,12 +26,12 @@ func (p metered) ContextEval(ctx context.Context, variables any) (value, *cel.Ev
 	if !metered || !ok {
 		return nil, nil, fmt.Errorf("an expression was evaluated without a meter, with variables of the type %T", variables)
 	}
-	m.Begin(p.terms)
+	defer m.nest(p.terms)()
 	result, details, err := p.Program.ContextEval(ctx, withMeter{activation, m})
 	if cost := details.ActualCost(); cost != nil {
 		m.work.cost += *cost
 	}
-	if m.work.cost > celconfig.RuntimeCELCostBudget {
+	if m.work.exhausted() {
 		m.refuse(&Refusal{"the match conditions of all webhooks for this object cost too much"})
 	}
 	if r := m.Refusal(); r != nil {
@@ -39,6 +39,21 @@ func (p metered) ContextEval(ctx context.Context, variables any) (value, *cel.Ev
 	}
 	return result, details, err
 }
+
+// Charge adds the cost of other work for a request to that of the evaluations with which ctx shares its limits.
+func Charge(ctx context.Context, cost uint64) {
+	if w, ok := ctx.Value(workKey{}).(*work); ok {
+		w.cost += cost
+	}
+}
+
+// Exhausted reports whether the evaluations with which ctx shares its limits have cost more than they may.
+func Exhausted(ctx context.Context) bool {
+	w, ok := ctx.Value(workKey{}).(*work)
+	return ok && w.exhausted()
+}
+
+func (w *work) exhausted() bool { return w.cost > celconfig.RuntimeCELCostBudget }
 
 // withMeter are variables with a meter.
 type withMeter struct {

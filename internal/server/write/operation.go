@@ -44,6 +44,8 @@ type operation struct {
 	// obj is the new state; nil for a delete until it is admitted.
 	obj kind.Object
 
+	also alongside
+
 	// fresh is the result: the committed object, or current if the operation changed nothing. If it is nil, state is
 	// the result: that of a dry run, or the last state of a removed object.
 	fresh *object.Object
@@ -207,7 +209,10 @@ func (op *operation) validate() error {
 	if op.admitted {
 		return nil
 	}
-	return op.callPlugins("validate", op.attributes())
+	a := op.attributes()
+	op.also = alongside{op: op}
+	a.Also = op.also.add
+	return op.callPlugins("validate", a)
 }
 
 // encode is the stage that makes fresh, the object to commit, of obj. If that equals current except for its revision,
@@ -276,6 +281,7 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	if op.req.Info.Claims {
 		changes = append(changes, claim.Changes(k, obj, old)...)
 	}
+	changes = append(changes, op.also.changesBeside(change.Key)...) // last, so that the others are checked first
 	_, err := op.Store.Commit(ctx, changes...)
 	if op.req.Info.Lifetime > 0 && change.Object != nil {
 		op.Expiry.Schedule(op.req.Stored, change.Object, err)
@@ -302,6 +308,7 @@ func (op *operation) quotaClass() store.QuotaClass {
 // finish removes current, which nothing holds any longer, together with other changes. change may have a Last state.
 func (op *operation) finish(change store.Change, also ...store.Change) error {
 	change.Key, change.Expect, change.Quota = op.current.Key, store.At(op.current.Revision), store.Exempt
+	op.also.changes = nil // the object uses nothing more
 	var old kind.Object
 	if op.req.Info.Claims {
 		var err error

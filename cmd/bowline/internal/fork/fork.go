@@ -205,6 +205,7 @@ func (f *forkRun) start(ctx context.Context, r *backup.Reader, home *serve.Home)
 		Listen:        forkHost + ":0",
 		TLS:           home.Certificates.ServerConfig(),
 		Controllers:   serve.PlaneControllers(f.controllers),
+		Admission:     serve.Selection{List: f.controllers}.Admission(nil),
 		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
+	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/plugins"
 )
 
 // Controllers that are not part of the library: examples, which run on request.
@@ -69,4 +71,13 @@ func KnownControllers() []string { return bowline.Controllers() }
 // default controllers.
 func PlaneControllers(selected []string) []string {
 	return append(slices.Clone(selected), bowline.NoControllers)
+}
+
+// Admission returns the list for bowline.Options.Admission: that of --admission, after the plugin ServiceAccount if the
+// selection runs the controller that creates the service accounts.
+func (s Selection) Admission(list []string) []string {
+	if !s.Runs(serviceaccount.Name) {
+		return list
+	}
+	return append([]string{plugins.ServiceAccount{}.Name()}, list...)
 }

@@ -36,6 +36,27 @@ func TestSelectControllersLikeKubeControllerManager(t *testing.T) {
 	}
 }
 
+func TestServiceAccountPluginFollowsItsController(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ controllers, admission, want string }{
+		{"*", "", "ServiceAccount"},
+		{"*", "-ServiceAccount", "ServiceAccount,-ServiceAccount"}, // the last entry decides
+		{"serviceaccount", "-Priority", "ServiceAccount,-Priority"},
+		{"*,-serviceaccount", "", ""},
+		{"namespace", "-Priority", "-Priority"},
+		{"namespace", "ServiceAccount", "ServiceAccount"},
+		{"", "", ""},
+	} {
+		split := func(list string) []string {
+			return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+		}
+		got := Selection{List: split(c.controllers)}.Admission(split(c.admission))
+		if strings.Join(got, ",") != c.want {
+			t.Errorf("controllers %q, admission %q: got %q, want %q", c.controllers, c.admission, got, c.want)
+		}
+	}
+}
+
 func TestUnknownControllerErrorListsKnown(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"netwrok", "-netwrok", "", "--namespace"} {

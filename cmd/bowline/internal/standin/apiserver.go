@@ -44,6 +44,7 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		// As with envtest, there is no controller manager: suites finalize their namespaces themselves.
 		Controllers: []string{bowline.NoControllers},
 		Admission:   s.admission,
+		API:         s.api,
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %s of %s is in use by another program", s.port, s.bindAddress)

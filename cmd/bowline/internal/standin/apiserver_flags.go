@@ -1,15 +1,13 @@
 package standin
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
-	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
 )
 
@@ -23,7 +21,7 @@ type apiServer struct {
 	clientCA                   string
 	etcd                       []string
 	verbosity                  int
-	admission                  []string // see bowline.Options
+	admission, api             []string // see bowline.Options
 }
 
 func (s *apiServer) flags(to io.Writer) flagSet {
@@ -61,8 +59,8 @@ func (s *apiServer) addCheckedFlags(f flagSet) {
 	f.addChecked("enable-admission-plugins", "list",
 		"the admission plugins to turn on, of "+strings.Join(plugins.Names(), ", "), eachOf(s.enable))
 	f.addChecked("feature-gates", "list", "gates can only be turned off", eachOf(checkFeatureGate))
-	f.addChecked("runtime-config", "list", "served versions can be turned on, and others off",
-		eachOf(checkRuntimeConfig))
+	f.addChecked("runtime-config", "list", "the built-in versions and resources to turn on or off, all of which are "+
+		"on by default: GROUP/VERSION=false, GROUP/VERSION/RESOURCE=false, api/beta=false", eachOf(s.setAPI))
 }
 
 // disable turns an admission plugin off. One that bowline does not have is off already.
@@ -96,45 +94,21 @@ func checkFeatureGate(setting string) error {
 	return nil
 }
 
-// checkRuntimeConfig checks one entry of --runtime-config against the group versions and resources that a plane
-// serves.
-func checkRuntimeConfig(setting string) error {
-	name, on, given := strings.Cut(setting, "=")
-	if !given {
-		on = "true"
-	}
-	if on != "true" && on != "false" {
-		return fmt.Errorf("invalid value %q: must be GROUP/VERSION=true or =false", setting)
-	}
-	if strings.HasPrefix(name, "api/") && on == "true" {
-		return nil // api/all, api/ga, api/beta and api/alpha: everything that exists is served
-	}
-	served := isServed(strings.TrimPrefix(name, "api/"))
+// setAPI adds an entry of --runtime-config. It ignores an entry that turns off an API that bowline does not have.
+func (s *apiServer) setAPI(setting string) error {
+	_, err := builtin.ParseAPIs([]string{setting})
+	var unknown *builtin.UnknownAPIError
 	switch {
-	case on == "true" && !served:
-		return fmt.Errorf("bowline does not serve %s", name)
-	case on == "false" && (served || strings.HasPrefix(name, "api/")):
-		return fmt.Errorf("bowline cannot turn off %s", name)
+	case errors.As(err, &unknown) && !unknown.On:
+		return nil
+	case unknown != nil:
+		name, _, _ := strings.Cut(setting, "=")
+		return fmt.Errorf("bowline does not serve %s: %w", name, err)
+	case err != nil:
+		return err
 	}
+	s.api = append(s.api, setting)
 	return nil
-}
-
-// isServed reports whether a new plane serves a group version, or one resource of it.
-func isServed(name string) bool {
-	version, resource := name, ""
-	if parts := strings.Split(name, "/"); len(parts) == 3 {
-		version, resource = parts[0]+"/"+parts[1], parts[2]
-	}
-	gv, err := schema.ParseGroupVersion(version)
-	if err != nil {
-		return false
-	}
-	for _, k := range builtin.Kinds(object.NewCache(1)) {
-		if info := k.Info(); info.Endpoint(gv) != nil && (resource == "" || resource == info.Plural) {
-			return true
-		}
-	}
-	return false
 }
 
 // addIgnoredFlags adds flags without an effect that a test's client could observe. A trailing ? marks flags that

@@ -19,7 +19,8 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, stored *storage
 		TLS:         home.Certificates.ServerConfig(),
 		Authority:   home.Certificates.AuthorityPEM(),
 		Controllers: serve.PlaneControllers(p.controllers.List),
-		Admission:   p.flags.admission,
+		Admission:   p.controllers.Admission(p.flags.admission),
+		API:         p.flags.api,
 		Logger:      p.log,
 
 		MaxBytes:          p.maxBytes,

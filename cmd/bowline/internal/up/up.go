@@ -28,6 +28,7 @@ type upFlags struct {
 	kubeconfig      string
 	controllers     []string
 	admission       []string
+	api             []string
 	files           []string
 	nodes           int
 	maxBytes        string
@@ -101,6 +102,11 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the default contro
   # Turn an admission plugin on, and another one off.
   bowline up --admission AlwaysPullImages,-LimitRanger
 
+  # Turn the beta versions of all APIs off, and autoscaling/v1, as kube-apiserver does
+  # with --runtime-config. Objects that were stored through them are served as policy/v1,
+  # networking.k8s.io/v1, autoscaling/v2 and so on.
+  bowline up --api api/beta=false,autoscaling/v1=false
+
   # Simulate the nodes node-0, node-1 and node-2, whose pods change their
   # status without running.
   bowline up --nodes 3
@@ -156,7 +162,12 @@ func (f *upFlags) add(cmd *cobra.Command) {
 			strings.Join(append(serve.KnownControllers(), serve.ExampleControllers...), ", "))
 	set.StringSliceVar(&f.admission, "admission", nil,
 		"`list` of admission plugins: a name turns one on, -name off; all are on by default, except "+
-			strings.Join(optionalPlugins(), ", ")+"; known are "+strings.Join(bowline.AdmissionPlugins(), ", "))
+			strings.Join(optionalPlugins(), ", ")+", and ServiceAccount without the controller serviceaccount; known are "+
+			strings.Join(bowline.AdmissionPlugins(), ", "))
+	set.StringSliceVar(&f.api, "api", nil,
+		"`list` of APIs to turn on or off, in the syntax of kube-apiserver's --runtime-config: GROUP/VERSION=false, "+
+			"GROUP/VERSION/RESOURCE=false, v1/RESOURCE=false, api/beta=false; all are on by default, and objects of "+
+			"those that are off remain stored; repeatable")
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"apply the manifests in a `file` of up to 256 MiB, folder or standard input (-); repeatable; folders are read "+
 			"recursively, except testdata")
@@ -181,13 +192,16 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	cli.CompleteFlag(cmd, "network-provider", networkProviders)
 	cli.CompleteFlag(cmd, "log-format", logFormats)
 	cli.CompleteFlag(cmd, "admission", bowline.AdmissionPlugins())
+	cli.CompleteFlag(cmd, "api", offVersions())
 	cli.CompleteFlag(cmd, "controllers",
 		append(append(serve.KnownControllers(), serve.ExampleControllers...), serve.AllControllers))
 }
 
-// optionalPlugins returns the admission plugins that are off by default.
+// optionalPlugins returns the admission plugins that are off by default, whichever controllers run.
 func optionalPlugins() []string {
-	return slices.DeleteFunc(bowline.AdmissionPlugins(), plugins.IsDefault)
+	return slices.DeleteFunc(bowline.AdmissionPlugins(), func(name string) bool {
+		return plugins.IsDefault(name) || name == plugins.ServiceAccount{}.Name()
+	})
 }
 
 // plan validates the flags and returns the resulting plan.
@@ -232,6 +246,9 @@ func (f *upFlags) plan() (*plan, error) {
 	}
 	if err := plugins.Check(f.admission); err != nil {
 		return nil, cli.Usagef("--admission: %w", err)
+	}
+	if err := checkAPIs(f.api, partNeeds(controllers, f.nodes > 0)); err != nil {
+		return nil, cli.Usagef("--api: %w", err)
 	}
 	if err := manifest.Check(f.files); err != nil {
 		return nil, cli.Usagef("%w", err)

@@ -2,7 +2,6 @@ package core
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +36,6 @@ func namespaceKind(cache *object.Cache) kind.Kind {
 		Default:  labelWithName,
 		Prepare:  prepareNamespace,
 		Validate: validateNamespace,
-		Warnings: namespaceWarnings,
 		Fields: func(ns *corev1.Namespace) map[string]string {
 			return map[string]string{"status.phase": string(ns.Status.Phase)}
 		},
@@ -77,23 +75,6 @@ func prepareNamespace(ns, old *corev1.Namespace, sub string) {
 	case sub != "finalize":
 		ns.Spec.Finalizers = slices.Clone(old.Spec.Finalizers)
 	}
-}
-
-// podSecurity is the prefix of the labels that configure Pod Security Admission (KEP-2579).
-const podSecurity = "pod-security.kubernetes.io/"
-
-// namespaceWarnings warns of labels that a user may rely on, and that have no effect here.
-func namespaceWarnings(ns, old *corev1.Namespace) []string {
-	for name, value := range ns.Labels {
-		if !strings.HasPrefix(name, podSecurity) {
-			continue
-		}
-		if old == nil || old.Labels[name] != value {
-			return []string{"metadata.labels: this server does not enforce the labels " + podSecurity +
-				"*; use an admission webhook"}
-		}
-	}
-	return nil
 }
 
 func validateNamespace(ns, old *corev1.Namespace, sub string) (errs field.ErrorList) {

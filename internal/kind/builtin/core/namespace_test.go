@@ -6,8 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // TestNamespaceRules checks the rules of ValidateNamespace, ValidateNamespaceStatusUpdate and
@@ -85,27 +83,5 @@ func TestGeneratedNamespaceNamesAreLabelled(t *testing.T) {
 	k.Prepare(ns, nil, "")
 	if ns.GetLabels()["kubernetes.io/metadata.name"] != "gen-abcde" {
 		t.Errorf("labels %v, want one with the name", ns.GetLabels())
-	}
-}
-
-// TestPodSecurityWarning checks that a label without an effect causes a warning when it is set or changed.
-func TestPodSecurityWarning(t *testing.T) {
-	t.Parallel()
-	k := kindsByResource()["namespaces"]
-	labelled := func(labels string) kind.Object {
-		return read(t, k, "", `{"metadata":{"name":"team","labels":`+labels+`}}`)
-	}
-	plain, baseline := labelled(`{"a":"b"}`), labelled(`{"pod-security.kubernetes.io/enforce":"baseline"}`)
-	restricted := labelled(`{"pod-security.kubernetes.io/enforce":"restricted"}`)
-	for what, c := range map[string]struct {
-		now, old kind.Object
-		want     int
-	}{
-		"no such label": {plain, nil, 0}, "a new namespace": {baseline, nil, 1}, "a new label": {baseline, plain, 1},
-		"another value": {restricted, baseline, 1}, "an old label": {baseline, baseline, 0}, "no longer": {plain, baseline, 0},
-	} {
-		if got := k.Warnings(c.now, c.old, ""); len(got) != c.want {
-			t.Errorf("%s: got warnings %q, want %d", what, got, c.want)
-		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -63,17 +62,10 @@ func quotaCells(status corev1.ResourceQuotaStatus) (request, limit string) {
 	return strings.Join(requests, ", "), strings.Join(limits, ", ")
 }
 
-// notEnforced is the warning about a new or changed quota.
-const notEnforced = "spec.hard: this server does not enforce quotas; it only reports their use in status.used"
-
-// resourceQuotaWarnings warns that a new or changed quota is not enforced, and of a new quota whose requests exceed its
-// limits.
+// resourceQuotaWarnings warns of a new quota whose requests exceed its limits.
 func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
-	if old == nil || !equality.Semantic.DeepEqual(q.Spec, old.Spec) {
-		warnings = append(warnings, notEnforced)
-	}
 	if old != nil {
-		return warnings
+		return nil
 	}
 	// quotas accept these without the prefix too
 	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}

@@ -71,7 +71,7 @@ func TestResourceQuotaColumns(t *testing.T) {
 	if got, want := row[1:3], []any{"pods: 3/10, requests.cpu: 1500m/2", "limits.cpu: 0/1"}; !slices.Equal(got, want) {
 		t.Errorf("the cells are %q, want %q", got, want)
 	}
-	want := []string{notEnforced, "ResourceQuota requests.cpu (2) should be less than limits.cpu (1)"}
+	want := []string{"ResourceQuota requests.cpu (2) should be less than limits.cpu (1)"}
 	if got := k.Warnings(q, nil, ""); !slices.Equal(got, want) {
 		t.Errorf("the warnings are %q, want %q", got, want)
 	}

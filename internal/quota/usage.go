@@ -1,18 +1,16 @@
-package resourcequota
+package quota
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	resourcehelper "k8s.io/component-helpers/resource"
-
-	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/internal/controllers/internal/bounded"
-	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 )
 
 // classInfix separates the name of a storage class from the resource that is counted for its claims.
@@ -21,14 +19,16 @@ const classInfix = ".storageclass.storage.k8s.io/"
 // countPrefix is the prefix of a resource whose objects all count, whatever their state.
 const countPrefix = "count/"
 
+// The resources whose objects count by more than their number.
 var (
-	services = schema.GroupResource{Resource: "services"}
-	claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	Pods     = schema.GroupResource{Resource: "pods"}
+	Services = schema.GroupResource{Resource: "services"}
+	Claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
 )
 
-// countedResource returns the resource of the objects that a quota's resource name counts; false if the name is not
+// CountedResource returns the resource of the objects that a quota's resource name counts; false if the name is not
 // supported.
-func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
+func CountedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 	text := string(name)
 	counted, isCount := strings.CutPrefix(text, countPrefix)
 	switch {
@@ -36,16 +36,16 @@ func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 		return schema.ParseGroupResource(counted), true
 	case strings.Contains(text, classInfix), name == corev1.ResourcePersistentVolumeClaims,
 		name == corev1.ResourceRequestsStorage:
-		return claims, true
+		return Claims, true
 	case name == corev1.ResourceServices, strings.HasPrefix(text, "services."):
-		return services, true
+		return Services, true
 	case name == corev1.ResourceConfigMaps, name == corev1.ResourceSecrets,
 		name == corev1.ResourceReplicationControllers, name == corev1.ResourceQuotas:
 		return schema.GroupResource{Resource: text}, true
 	case slices.Contains(ofPods, name), strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix),
 		strings.HasPrefix(text, "limits."),
 		strings.HasPrefix(text, corev1.ResourceHugePagesPrefix):
-		return pods.Resource.GroupResource(), true
+		return Pods, true
 	}
 	return schema.GroupResource{}, false
 }
@@ -53,14 +53,14 @@ func countedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 var ofPods = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory,
 	corev1.ResourceEphemeralStorage}
 
-// usage returns the amount that an object uses of a resource name.
-type usage func(name corev1.ResourceName) resource.Quantity
+// Usage returns the amount that an object uses of a resource name.
+type Usage func(name corev1.ResourceName) resource.Quantity
 
 func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
-// usageOf returns the usage of an object. Kinds other than pods, services and claims count by number only.
-func usageOf(obj client.Object, now time.Time) usage {
-	var amount usage
+// UsageOf returns the usage of an object. Kinds other than pods, services and claims count by number only.
+func UsageOf(obj metav1.Object, now time.Time) Usage {
+	var amount Usage
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		amount = usageOfPod(obj, now)
@@ -81,8 +81,8 @@ func usageOf(obj client.Object, now time.Time) usage {
 
 // usageOfPod returns the requests and limits of a pod; nothing once the pod has ended or its grace period is
 // over.
-func usageOfPod(pod *corev1.Pod, now time.Time) usage {
-	if pods.IsTerminal(pod) || stopsCountingIn(pod, now) < 0 {
+func usageOfPod(pod *corev1.Pod, now time.Time) Usage {
+	if hasEnded(pod) || StopsCountingIn(pod, now) < 0 {
 		return func(corev1.ResourceName) resource.Quantity { return resource.Quantity{} }
 	}
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
@@ -98,19 +98,25 @@ func usageOfPod(pod *corev1.Pod, now time.Time) usage {
 	}
 }
 
-// never is the time until an event that will not occur.
-const never = time.Duration(1<<63 - 1)
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
 
-// stopsCountingIn returns the time until a terminating pod stops counting, even if no node reports its termination.
-func stopsCountingIn(pod *corev1.Pod, now time.Time) time.Duration {
-	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || pods.IsTerminal(pod) {
-		return never
+// Never is the time until an event that will not occur.
+const Never = time.Duration(math.MaxInt64)
+
+// StopsCountingIn returns the time until a terminating pod stops counting, even if no node reports its termination.
+func StopsCountingIn(pod *corev1.Pod, now time.Time) time.Duration {
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil || hasEnded(pod) {
+		return Never
 	}
-	return pod.DeletionTimestamp.Add(bounded.Seconds(*pod.DeletionGracePeriodSeconds)).Sub(now)
+	const longest = int64(Never / time.Second)
+	grace := min(max(*pod.DeletionGracePeriodSeconds, 0), longest)
+	return pod.DeletionTimestamp.Add(time.Duration(grace) * time.Second).Sub(now)
 }
 
 // usageOfService counts services, node ports and load balancers.
-func usageOfService(s *corev1.Service) usage {
+func usageOfService(s *corev1.Service) Usage {
 	ports, balancers := 0, 0
 	switch s.Spec.Type {
 	case corev1.ServiceTypeNodePort:
@@ -136,7 +142,7 @@ func usageOfService(s *corev1.Service) usage {
 
 // usageOfClaim returns the storage that a claim requests, or has been allocated if that is more, in total and
 // by storage class.
-func usageOfClaim(c *corev1.PersistentVolumeClaim) usage {
+func usageOfClaim(c *corev1.PersistentVolumeClaim) Usage {
 	class := c.Annotations[corev1.BetaStorageClassAnnotation]
 	if class == "" && c.Spec.StorageClassName != nil {
 		class = *c.Spec.StorageClassName

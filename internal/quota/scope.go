@@ -1,12 +1,21 @@
-package resourcequota
+package quota
 
 import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/bowline-dev/bowline/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// Covers reports whether an object is in all scopes of a quota.
+func Covers(q *corev1.ResourceQuota, obj metav1.Object) bool {
+	for _, scope := range scopesOf(q) {
+		if !isIn(obj, scope) {
+			return false
+		}
+	}
+	return true
+}
 
 // scopesOf returns all scopes of a quota; an object counts if it is in each of them.
 func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
@@ -21,7 +30,7 @@ func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequi
 }
 
 // isIn reports whether an object is in a scope. Only pods and claims are in any scope.
-func isIn(obj client.Object, scope corev1.ScopedResourceSelectorRequirement) bool {
+func isIn(obj metav1.Object, scope corev1.ScopedResourceSelectorRequirement) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		return podIsIn(obj, scope)

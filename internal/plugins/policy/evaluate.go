@@ -1,0 +1,255 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/lazy"
+
+	"github.com/bowline-dev/bowline/internal/kind/expression"
+)
+
+// errBudget is the error of a policy whose expressions cost too much.
+var errBudget = errors.New("validation failed due to running out of cost budget, no further validation rules will " +
+	"be run")
+
+// errBudgetUsed is the error of a policy if those before it cost too much. Its failure policy has no effect.
+var errBudgetUsed = errors.New("the policies before it have used up the cost budget of the request")
+
+// denial is a violated validation, or the failure of an evaluation.
+type denial struct {
+	message string
+	reason  metav1.StatusReason // empty for a failure
+	// index is that of the validation.
+	index int
+}
+
+// annotation is an audit annotation.
+type annotation struct{ key, value string }
+
+// result is the outcome of an evaluation.
+type result struct {
+	denials     []denial
+	annotations []annotation
+	// failedAnnotations are the errors of audit annotations. They reject the write, whatever the binding's actions.
+	failedAnnotations []string
+}
+
+// evaluation evaluates a policy for a binding and a parameter.
+type evaluation struct {
+	ctx context.Context
+	activation
+}
+
+// activation is the variables of the expressions.
+type activation struct {
+	*subject
+	params, namespace, authorizer, rights, variables ref.Val
+}
+
+var _ interpreter.Activation = (*activation)(nil)
+
+// ResolveName implements interpreter.Activation.
+func (a *activation) ResolveName(name string) (any, bool) {
+	switch name {
+	case plugincel.ObjectVarName:
+		return a.object, true
+	case plugincel.OldObjectVarName:
+		return a.oldObject, true
+	case plugincel.ParamsVarName:
+		return a.params, true
+	case plugincel.RequestVarName:
+		return a.request, true
+	case plugincel.NamespaceVarName:
+		return a.namespace, true
+	case plugincel.AuthorizerVarName:
+		return a.authorizer, true
+	case plugincel.RequestResourceAuthorizerVarName:
+		return a.rights, true
+	case plugincel.VariableVarName:
+		return a.variables, a.variables != nil
+	}
+	return nil, false
+}
+
+// Parent implements interpreter.Activation.
+func (*activation) Parent() interpreter.Activation { return nil }
+
+// evaluate evaluates a policy with variables except for a.variables.
+func (d *definition) evaluate(ctx context.Context, a activation) (r result) {
+	if expression.Exhausted(ctx) { // by another policy: clients must not turn this one off by what the other costs
+		return result{denials: []denial{{message: errBudgetUsed.Error()}}}
+	}
+	c := d.compiled()
+	meter := expression.NewMeter(ctx)
+	defer meter.Close()
+	e := &evaluation{ctx: meter.Context(), activation: a}
+	if len(c.variables) > 0 {
+		e.variables = e.lazy(c.variables)
+	}
+	matches, err := e.meetsConditions(c.conditions)
+	if err == nil && matches {
+		err = e.validate(d, c, &r)
+	}
+	if err == nil && matches {
+		err = e.annotate(d, c, &r)
+	}
+	if err != nil {
+		r = result{denials: []denial{{message: err.Error()}}}
+		if d.ignoresFailure() {
+			r = result{}
+		}
+	}
+	return r
+}
+
+// lazy returns a map of variables, each of which is evaluated when an expression first uses it.
+func (e *evaluation) lazy(variables []variable) ref.Val {
+	values := lazy.NewMapValue(variablesType)
+	for i := range variables {
+		v := &variables[i]
+		values.Append(v.name, func(*lazy.MapValue) ref.Val {
+			if v.Error != nil {
+				return types.NewErr("composited variable %q fails to compile: %v", v.name, v.Error)
+			}
+			value, _, err := v.Program.ContextEval(e.ctx, &e.activation)
+			if err != nil {
+				return types.NewErr("composited variable %q fails to evaluate: %v", v.name, err)
+			}
+			return value
+		})
+	}
+	return values
+}
+
+// variablesType is the type of the map, as Kubernetes names it.
+var variablesType = types.NewObjectTypeValue("kubernetes.variables")
+
+// run evaluates an expression. failure is its error, which concerns no other expression; err ends the evaluation.
+func (e *evaluation) run(p *plugincel.CompilationResult) (value ref.Val, failure, err error) {
+	if p.Error != nil {
+		return nil, fmt.Errorf("compilation error: %w", p.Error), nil
+	}
+	if expression.Exhausted(e.ctx) {
+		return nil, nil, errBudget
+	}
+	value, _, failure = p.Program.ContextEval(e.ctx, &e.activation)
+	if expression.Exhausted(e.ctx) {
+		return nil, nil, errBudget
+	}
+	if failure != nil {
+		return nil, fmt.Errorf("expression '%s' resulted in error: %w", p.ExpressionAccessor.GetExpression(), failure), nil
+	}
+	return value, nil, nil
+}
+
+// meetsConditions reports whether the match conditions are met. They are evaluated without the namespace, as in
+// Kubernetes. An error is returned only if no condition is false.
+func (e *evaluation) meetsConditions(conditions []plugincel.CompilationResult) (bool, error) {
+	if len(conditions) == 0 {
+		return true, nil
+	}
+	namespace := e.namespace
+	e.namespace = types.NullValue
+	defer func() { e.namespace = namespace }()
+	var failures []error
+	for i := range conditions {
+		value, failure, err := e.run(&conditions[i])
+		switch {
+		case err != nil:
+			return false, err
+		case failure != nil:
+			failures = append(failures, failure)
+		case value == types.False:
+			return false, nil
+		}
+	}
+	if len(failures) > 0 {
+		return false, utilerrors.NewAggregate(failures)
+	}
+	return true, nil
+}
+
+// validate evaluates the validations, and the messages of the violated ones.
+func (e *evaluation) validate(d *definition, c *compiled, r *result) error {
+	for i := range c.validations {
+		value, failure, err := e.run(&c.validations[i])
+		switch {
+		case err != nil:
+			return err
+		case failure != nil:
+			if !d.ignoresFailure() {
+				r.denials = append(r.denials, denial{message: failure.Error(), index: i})
+			}
+		case value != types.True:
+			v := &d.Spec.Validations[i]
+			message, err := e.message(c.messages[i])
+			if err != nil {
+				err = fmt.Errorf("failed messageExpression: %w", err)
+				if d.ignoresFailure() {
+					return err
+				}
+				r.denials = append(r.denials, denial{message: err.Error(), index: i})
+				continue
+			}
+			if message == "" {
+				message = strings.TrimSpace(v.Message)
+			}
+			if message == "" {
+				message = "failed expression: " + strings.TrimSpace(v.Expression)
+			}
+			reason := metav1.StatusReasonInvalid
+			if v.Reason != nil {
+				reason = *v.Reason
+			}
+			r.denials = append(r.denials, denial{message, reason, i})
+		}
+	}
+	return nil
+}
+
+// message returns the result of a messageExpression, which may be nil. The result is empty if the expression fails, or
+// is not suitable for a message.
+func (e *evaluation) message(p *plugincel.CompilationResult) (string, error) {
+	if p == nil {
+		return "", nil
+	}
+	value, failure, err := e.run(p)
+	if err != nil || failure != nil {
+		return "", err
+	}
+	text, _ := value.Value().(string)
+	text = strings.TrimSpace(text)
+	if len(text) > celconfig.MaxEvaluatedMessageExpressionSizeBytes || strings.Contains(text, "\n") {
+		return "", nil
+	}
+	return text, nil
+}
+
+// annotate evaluates the audit annotations.
+func (e *evaluation) annotate(d *definition, c *compiled, r *result) error {
+	for i := range c.annotations {
+		value, failure, err := e.run(&c.annotations[i])
+		switch {
+		case err != nil:
+			return err
+		case failure != nil && !d.ignoresFailure():
+			r.failedAnnotations = append(r.failedAnnotations, failure.Error())
+		case failure == nil:
+			text, _ := value.Value().(string) // or null, for no annotation
+			if text = strings.TrimSpace(text); text != "" {
+				r.annotations = append(r.annotations, annotation{d.Spec.AuditAnnotations[i].Key, text})
+			}
+		}
+	}
+	return nil
+}
