@@ -94,7 +94,8 @@ type Options struct {
 	// name enables a controller, -name disables it, * enables all others. Start fails for an unknown name. A nil or
 	// empty list selects the controllers without which the API is incomplete: they delete the contents of namespaces,
 	// create their ServiceAccounts and root certificate ConfigMaps, collect garbage, protect PersistentVolumeClaims in
-	// use, delete orphaned pods and finished Jobs, and count quotas. NoControllers as the only entry selects none.
+	// use, delete orphaned pods and finished Jobs, and count the usage of quotas. NoControllers as the only entry
+	// selects none.
 	Controllers []string
 	// Admission turns built-in admission plugins on or off: NAME turns a plugin on, -NAME turns it off, and the last
 	// entry for a name decides. Plugins without an entry have Kubernetes' default, except that ServiceAccount is off,
@@ -104,12 +105,13 @@ type Options struct {
 	Admission []string
 	// API turns group versions and resources of built-in kinds on or off, in the syntax of kube-apiserver's option
 	// --runtime-config: policy/v1beta1=false, v1/podtemplates=false, api/beta=false. All are on by default. Clients,
-	// also in this process, do not find a resource that is off; its objects remain stored. Start fails for an unknown
+	// also in this process, do not find a resource that is off; its objects remain stored, also if their namespace is
+	// deleted meanwhile. Start fails for an unknown
 	// name, and if the server or one of the Controllers needs a resource that is off.
 	API []string
-	// Plugins are additional admission plugins. They run after the built-in ones and before initializers and
-	// webhooks. A plugin must return when its context ends: an in-process client may wait for it even after its own
-	// context has ended. Forks use the same plugins, possibly concurrently.
+	// Plugins are additional admission plugins. They run after the built-in ones, and before initializers, webhooks,
+	// admission policies and ResourceQuota. A plugin must return when its context ends: an in-process client may wait
+	// for it even after its own context has ended. Forks use the same plugins, possibly concurrently.
 	Plugins []admission.Plugin
 	// TracerProvider creates a span for each request and one below it for each stage. Nil disables tracing at
 	// no cost. The caller shuts it down, after Close.

@@ -78,8 +78,8 @@ type Attributes struct {
 	// change with the newest state of the object, which may not be stored yet and must not be modified. change returns
 	// the new state, nil to leave the object as it is, or an error that rejects the write. It runs while other writes
 	// wait, perhaps several times, and must return at once. It is not called if the object does not exist, if it is the
-	// object that the write creates, or for a dry run. Also returns an error if the objects to change are too large
-	// for that. Only the built-in plugins use it, in Validate. It may be nil.
+	// object that the request itself writes, or for a dry run. Also returns an error if the objects to change are too
+	// large for that. Only the built-in plugins use it, in Validate. It may be nil.
 	Also func(resource schema.GroupResource, namespace, name string, change func(newest Object) (Object, error)) error
 
 	// Reinvoke requests a second round of Admit calls on all plugins. A built-in plugin sets it after

@@ -79,6 +79,9 @@ func (p ServiceAccount) Validate(ctx context.Context, a *admission.Attributes, s
 	if a.Operation == admission.Create && isMirrorPod(pod) {
 		return checkMirrorPod(a, pod)
 	}
+	if old, ok := a.Old.(*corev1.Pod); ok && pod.Spec.ServiceAccountName == "" && old.Spec.ServiceAccountName == "" {
+		return nil // it was created while the plugin was off
+	}
 	if pod.Spec.ServiceAccountName == "" {
 		return a.Forbidden("no service account specified for pod %s/%s", a.Namespace, pod.Name)
 	}

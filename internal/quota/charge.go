@@ -25,8 +25,8 @@ type Write struct {
 	now, before Usage // of Object and Old, once they are computed
 }
 
-// Check returns an error, in Kubernetes' words, if a quota limits an amount that each container of a pod must then
-// state, and one of them does not.
+// Check returns an error, in Kubernetes' words, if a quota limits CPU or memory, and a container of a new pod does not
+// set the request or limit that then is required.
 func (w *Write) Check(q *corev1.ResourceQuota) error {
 	pod, isPod := w.Object.(*corev1.Pod)
 	names := w.counted(q)
@@ -113,8 +113,8 @@ func (w *Write) difference(q *corev1.ResourceQuota, names []corev1.ResourceName)
 	return more
 }
 
-// explicit maps the amounts that each container of a pod must state, if a quota limits them, to what it must state.
-var explicit = map[corev1.ResourceName]struct {
+// mustSet maps an amount that a quota limits to the request or limit that each container of a pod must then set.
+var mustSet = map[corev1.ResourceName]struct {
 	resource corev1.ResourceName
 	limit    bool
 }{
@@ -134,7 +134,7 @@ func unspecified(pod *corev1.Pod, names []corev1.ResourceName) string {
 	}
 	var missing []string
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		must, ok := explicit[name]
+		must, ok := mustSet[name]
 		if !ok {
 			continue
 		}

@@ -19,7 +19,7 @@ const classInfix = ".storageclass.storage.k8s.io/"
 // countPrefix is the prefix of a resource whose objects all count, whatever their state.
 const countPrefix = "count/"
 
-// The resources whose objects count by more than their number.
+// The resources that a quota may limit by other amounts than their number.
 var (
 	Pods     = schema.GroupResource{Resource: "pods"}
 	Services = schema.GroupResource{Resource: "services"}

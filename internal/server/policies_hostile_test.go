@@ -30,10 +30,10 @@ func TestExpensivePolicy(t *testing.T) {
 	repeal(t, w, "p")
 	enact(t, w, "p", `"failurePolicy":"Ignore",`+costly, "")
 	w.send(t, http.MethodPost, configMaps+"?dryRun=All", body).want(t, http.StatusCreated)
-	// A client must not turn a policy off by what another one costs, although its failure policy is Ignore.
+	// A client cannot turn a policy off by making another one costly, although its failure policy is Ignore.
 	enact(t, w, "q", `"failurePolicy":"Ignore",`+validate("true"), "")
 	w.send(t, http.MethodPost, configMaps, body).wantError(t, http.StatusUnprocessableEntity,
-		metav1.StatusReasonInvalid, "the policies before it have used up the cost budget of the request")
+		metav1.StatusReasonInvalid, "earlier policies have used up the cost budget of the request")
 	w.createConfigMaps(t, "default", "small")
 }
 

@@ -149,8 +149,8 @@ func TestQuotaChargesWrites(t *testing.T) {
 		}},
 		"a quota of many bytes": {`,"scopes":["NotTerminating"]`, `{"pods":"2"}`, []step{
 			{patch, quotasPath + "/q", `{"metadata":{"annotations":{"a":"` + strings.Repeat("x", 200_000) + `"}}}`, 200, "", ""},
-			{post, podsPath, pod("a", "", ""), 403, "it must change in the same commit, and is larger than 131072 bytes, " +
-				"or is with others that must", "pods=0"},
+			{post, podsPath, pod("a", "", ""), 403, "the objects that this write changes in its commit exceed " +
+				"131072 bytes", "pods=0"},
 		}},
 		"several amounts at once, and another namespace": {"", `{"configmaps":"0"}`, []step{
 			{post, "/api/v1/namespaces/kube-system/configmaps", `{"metadata":{"name":"a"}}`, 201, "", "configmaps=0"},
@@ -233,7 +233,7 @@ func TestQuotaIsExactForRacingWriters(t *testing.T) {
 	wantUsed(t, w, "r", "count/configmaps=10 secrets=0")
 }
 
-// A write is rejected if it would change too large quotas, because other writes would wait for it.
+// A write is rejected if it would change quotas that are too large, because other writes would wait for it.
 func TestLargeQuotasRejectWrites(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -246,8 +246,7 @@ func TestLargeQuotasRejectWrites(t *testing.T) {
 	}
 	w.create(t, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).wantError(t, http.StatusForbidden,
-		metav1.StatusReasonForbidden, "it must change in the same commit, and is larger than 131072 bytes, or is with "+
-			"others that must")
+		metav1.StatusReasonForbidden, "the objects that this write changes in its commit exceed 131072 bytes")
 	w.send(t, http.MethodDelete, quotasPath+"/r", "").want(t, http.StatusOK)
 	w.create(t, configMaps, `{"metadata":{"name":"a"}}`)
 	wantUsed(t, w, "q", "configmaps=1")

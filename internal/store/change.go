@@ -23,10 +23,11 @@ type Change struct {
 	Expect Expect
 	// Unchanged leaves the key unchanged: the commit only checks Expect. Object is nil.
 	Unchanged bool
-	// Derive makes the new state from the newest one, nil if the key is absent. The newest state may belong to a commit
-	// that is still pending, so that writers of one counter do not wait for each other. If Derive returns nil, the key
-	// is left unchanged. Commit returns the error of Derive. The store calls Derive while it holds a lock, and again if
-	// it retries the commit: Derive must be quick and must not use the store. It excludes Object, Last and Unchanged.
+	// Derive computes the new state from the newest one, nil if the key is absent. The newest state may belong to a
+	// commit that is still pending: writers of one counter neither wait for each other nor conflict. If Derive returns
+	// nil, the key is left unchanged. Commit returns the error of Derive. The store calls Derive while it holds a lock,
+	// and again if it retries the commit: Derive must be quick and must not use the store. Object, Last and Unchanged
+	// must not be set.
 	Derive func(newest *object.Object) (*object.Object, error)
 	// Quota is how the change is treated when the store's quota is reached.
 	Quota QuotaClass
@@ -91,7 +92,7 @@ func validate(changes []Change) error {
 				c.Key)
 		}
 		if c.Derive != nil && (c.Object != nil || c.Last != nil || c.Unchanged) {
-			return fmt.Errorf("commit: the change of %s has both Derive and a state", c.Key)
+			return fmt.Errorf("commit: the change of %s has Derive with Object, Last or Unchanged", c.Key)
 		}
 		if c.Unchanged && (c.Object != nil || c.Last != nil) {
 			return fmt.Errorf("commit: the change of %s is marked unchanged, but has a state", c.Key)

@@ -98,8 +98,8 @@ func TestReadsSeeOnlyDurableCommits(t *testing.T) {
 	})
 }
 
-// The second writer counts on a pending commit. It must not be rejected because of that commit before it is durable,
-// and is not rejected at all if the append fails.
+// The second writer builds on a pending commit. Its rejection must wait until that commit is durable, and is dropped if
+// the append fails.
 func TestDerivedErrorWaitsForPendingCommit(t *testing.T) {
 	full := errors.New("full")
 	first := func(newest *object.Object) (*object.Object, error) {

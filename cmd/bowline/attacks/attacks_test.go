@@ -1,7 +1,7 @@
 // Package attacks sends hostile requests to servers, each to a process of its own, and measures their cost.
 //
 // Each row of the table has a server: this test binary, executed again as bowline up, over TLS and with a limit on its
-// data segment. The rows run one after the other. A row fails if
+// data segment. The rows run one after the other, unless -slack is more than 1. A row fails if
 //
 //   - the requests cost more than a second of the server's CPU, including what goes on after the answer;
 //   - its memory grows by more than 256 MiB and the size of the requests;
@@ -45,7 +45,7 @@ var limitExceeded = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarg
 
 // slack multiplies the limits of time, for machines that other programs use at the same time. If it is more than 1,
 // several areas run at once.
-var slack = flag.Int("slack", 1, "multiply the limits of CPU and answer times by this `number`")
+var slack = flag.Int("slack", 1, "multiply the limits of CPU and answer times by this `number`; if it is more than 1, run several areas at once")
 
 // profiles is a folder for CPU profiles of the rows that run.
 var profiles = flag.String("profiles", "", "write a CPU profile of each row's server to this `folder`")

@@ -153,6 +153,12 @@ func customResources() []row {
 		{name: "990 levels, deleted", setup: withThing(nested(`{"a":`, "1", "}", 990)), send: remove(things + "/a"), codes: []int{200}},
 		{name: "990 levels, replaced", setup: withThing(nested(`{"a":`, "1", "}", 990)),
 			send: put(things+"/a", thing("a", `"free":`+nested(`{"a":`, "2", "}", 990))), codes: []int{200, 400, 413, 422}},
+		{name: "10,000 owners of one manager in a removed version", setup: withThing("1"), send: patch(things+"/a", mergeType,
+			`{"metadata":{"managedFields":[`+numbered(`{"manager":"m","operation":"Update","apiVersion":"example.com/gone",`+
+				`"fieldsType":"FieldsV1","fieldsV1":{"f:k%d":{}}}`, 10_000)+`]},"free":2}`), codes: []int{200, 400, 413, 422}},
+		{name: "10,000 owners in a removed version", setup: withThing("1"), send: patch(things+"/a", mergeType,
+			`{"metadata":{"managedFields":[`+numbered(`{"manager":"m%d","operation":"Update","apiVersion":"example.com/gone",`+
+				`"fieldsType":"FieldsV1","fieldsV1":{"f:free":{}}}`, 10_000)+`]},"free":2}`), codes: []int{200, 400, 413, 422}},
 		{name: "9,900 lists", setup: define(free), send: of(`"free":` + nested(`[`, "1", "]", 9_900)), codes: []int{201, 400, 413}},
 		{name: "490 levels of 490 levels", setup: define(levels), send: of(nested(`"a":{`, `"a":"x"`, "}", 489)), codes: []int{201, 400, 413, 422}},
 		{name: "490 levels of unknown fields", setup: define(levels), send: of(`"zzz":` + nested(`{"a":`, "1", "}", 9_000)), codes: []int{201, 400, 413}},

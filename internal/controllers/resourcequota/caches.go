@@ -159,7 +159,7 @@ func startCache[T client.Object](f *caches, informers *informer.Factory, resourc
 		},
 		Delete: func(obj T, _ bool) { notify(obj) },
 	})
-	served := client.Of[T](f.manager.Client(), resource).Uninitialized() // they are charged when they are created
+	served := client.Of[T](f.manager.Client(), resource).Uninitialized() // which were charged at their create
 	return cache{resource: resource, synced: objects.Synced(), stop: registration.Remove,
 		newest: func(ctx context.Context, namespace string) (all []client.Object, err error) {
 			for obj, err := range served.All(ctx, namespace, metav1.ListOptions{}) {

@@ -99,10 +99,9 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 	}
 }
 
-// Reconcile computes the usage of a quota. The caches only tell whether it may have changed: they can be older than the
-// quota, in whose status the server has counted new objects since. Before the status is written, the objects are
-// therefore listed. A create that was charged after the quota was read has changed the quota, so the write fails and
-// the usage is computed again.
+// Reconcile computes the usage of a quota. The caches may lag behind the quota's status, to which the server adds new
+// objects. Before it writes the status, Reconcile therefore lists the objects. If a write was charged meanwhile, the
+// update conflicts and is retried.
 func (c *counter) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	q, err := c.quotas.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
@@ -124,7 +123,7 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 	return result, errors.Join(failure, err)
 }
 
-// read reads the objects that a quota counts. The actions are when to read again.
+// read reads the objects that a quota counts. The actions requeue the quota.
 func (c *counter) read(ctx context.Context, q *corev1.ResourceQuota,
 	list func(context.Context, schema.GroupResource, string) (iter.Seq[client.Object], error),
 ) (s input, actions []action.Action, failure error) {

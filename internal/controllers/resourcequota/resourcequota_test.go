@@ -138,7 +138,7 @@ func TestQuotaHoldsWhileObjectsComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if used := got.Status.Used["secrets"]; used.Value() != 0 {
-			t.Errorf("%s secrets are used, and there are none", used.String())
+			t.Errorf("the usage is %s after all secrets were deleted, want 0", used.String())
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		resourcequota.Add(m)

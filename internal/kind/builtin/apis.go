@@ -39,9 +39,9 @@ var required = []struct {
 	reason   string
 }{
 	{schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
-		"every namespaced object is in a namespace, and clients could not create or delete any"},
+		"every namespaced object needs one, and clients could no longer create or delete them"},
 	{schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		"the server makes the custom kinds from them, and clients could not change any"},
+		"they define the custom kinds, and clients could no longer change them"},
 }
 
 // ParseAPIs returns the selection of a list in the syntax of kube-apiserver's --runtime-config. An entry is KEY=true or
@@ -81,7 +81,7 @@ func (a APIs) set(key, value string, given bool) error {
 	if given && value != "" {
 		var err error
 		if on, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("invalid value of %s: %s: must be true or false", key, value)
+			return fmt.Errorf("invalid value %s=%s: must be true or false", key, value)
 		}
 	}
 	name := key
@@ -237,7 +237,7 @@ func (a APIs) Check(needs map[string][]schema.GroupVersionResource) error {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("controllers need APIs that are turned off: %s; add %s=true, or turn these controllers off",
+	return fmt.Errorf("APIs that are needed are turned off: %s; add %s=true, or do not use what needs them",
 		strings.Join(parts, ", "), strings.Join(slices.Compact(missing), "=true,"))
 }
 

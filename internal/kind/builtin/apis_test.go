@@ -99,8 +99,8 @@ func TestInvalidAPIs(t *testing.T) {
 		"api/gamma=false":               "unknown api groups api/gamma: known are ",
 		"api/all":                       "invalid value api/all=: must be true or false",
 		"api/beta=0":                    "invalid value api/beta=0: must be true or false",
-		"apps/v1=off":                   "invalid value of apps/v1: off: must be true or false",
-		"apps/v1=false=true":            "invalid value of apps/v1: false=true: must be true or false",
+		"apps/v1=off":                   "invalid value apps/v1=off: must be true or false",
+		"apps/v1=false=true":            "invalid value apps/v1=false=true: must be true or false",
 		strings.Repeat("a", 300) + "/b": "unknown api groups a",
 	} {
 		if _, err := builtin.ParseAPIs(strings.Split(list, ",")); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -128,8 +128,8 @@ func TestCheckAPIs(t *testing.T) {
 		"scheduler":  {gvr(t, "v1/pods"), gvr(t, "policy/v1/poddisruptionbudgets")},
 		"disruption": {gvr(t, "apps/v1/deployments"), gvr(t, "policy/v1/poddisruptionbudgets")},
 	}
-	const namespaces = "v1/namespaces cannot be turned off, because every namespaced object is in a namespace"
-	const definitions = "apiextensions.k8s.io/v1/customresourcedefinitions cannot be turned off, because the server makes"
+	const namespaces = "v1/namespaces cannot be turned off, because every namespaced object needs one"
+	const definitions = "apiextensions.k8s.io/v1/customresourcedefinitions cannot be turned off, because they define"
 	for list, want := range map[string]string{
 		"api/beta=false":                   "",
 		"apiextensions.k8s.io/v1beta1=0":   "",
@@ -137,12 +137,12 @@ func TestCheckAPIs(t *testing.T) {
 		"v1=false":                         namespaces,
 		"api/all=false":                    namespaces,
 		"v1/namespaces=false":              namespaces,
-		"v1=false,v1/namespaces=true":      "controllers need APIs that are turned off: scheduler needs v1/pods; add v1/pods=true",
+		"v1=false,v1/namespaces=true":      "APIs that are needed are turned off: scheduler needs v1/pods; add v1/pods=true",
 		"api/ga=false,v1=true":             definitions,
 		"apiextensions.k8s.io/v1=false":    definitions,
-		"policy/v1=false,policy/v1beta1=1": "controllers need APIs that are turned off: disruption needs policy/v1/poddisruptionbudgets, scheduler needs policy/v1/poddisruptionbudgets; add policy/v1/poddisruptionbudgets=true, or turn these controllers off",
-		"policy/v1=0,apps/v1=0": "controllers need APIs that are turned off: disruption needs apps/v1/deployments and policy/v1/poddisruptionbudgets, scheduler needs policy/v1/poddisruptionbudgets; " +
-			"add apps/v1/deployments=true,policy/v1/poddisruptionbudgets=true, or turn these controllers off",
+		"policy/v1=false,policy/v1beta1=1": "APIs that are needed are turned off: disruption needs policy/v1/poddisruptionbudgets, scheduler needs policy/v1/poddisruptionbudgets; add policy/v1/poddisruptionbudgets=true, or do not use what needs them",
+		"policy/v1=0,apps/v1=0": "APIs that are needed are turned off: disruption needs apps/v1/deployments and policy/v1/poddisruptionbudgets, scheduler needs policy/v1/poddisruptionbudgets; " +
+			"add apps/v1/deployments=true,policy/v1/poddisruptionbudgets=true, or do not use what needs them",
 	} {
 		apis, err := builtin.ParseAPIs(strings.Split(list, ","))
 		if err != nil {

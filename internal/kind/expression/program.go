@@ -32,7 +32,7 @@ func (p metered) ContextEval(ctx context.Context, variables any) (value, *cel.Ev
 		m.work.cost += *cost
 	}
 	if m.work.exhausted() {
-		m.refuse(&Refusal{"the match conditions of all webhooks for this object cost too much"})
+		m.refuse(&Refusal{"the CEL expressions for this write cost too much"})
 	}
 	if r := m.Refusal(); r != nil {
 		err = r
@@ -40,7 +40,7 @@ func (p metered) ContextEval(ctx context.Context, variables any) (value, *cel.Ev
 	return result, details, err
 }
 
-// Charge adds the cost of other work for a request to that of the evaluations with which ctx shares its limits.
+// Charge counts the cost of other work against the budget that ctx shares, see [ShareWork].
 func Charge(ctx context.Context, cost uint64) {
 	if w, ok := ctx.Value(workKey{}).(*work); ok {
 		w.cost += cost

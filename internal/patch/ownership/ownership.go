@@ -159,7 +159,7 @@ func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstr
 		return live, nil
 	}
 	if current := o.withoutRemoved(e, live); current != live {
-		live, stored = current, false // the result is written even if the document changes nothing
+		live, stored = current, false // managedFields have changed, so even an apply without a change is written
 	}
 	if err := o.checkLists(e.gvk, live, document); err != nil {
 		return nil, err

@@ -12,25 +12,24 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// withoutRemoved returns a custom resource whose owners all have a version of its definition. Owners in removed
-// versions become owners in the version of the endpoint, of the fields with the same paths. Otherwise the library would
-// drop these owners, and an apply could not remove the fields that its manager had applied in a removed version.
-// Kubernetes rejects the apply. withoutRemoved does not modify obj, and returns obj itself if nothing has to change.
+// withoutRemoved returns a custom resource whose managedFields all have a version of its definition. Entries in a
+// removed version move to the version of the endpoint, with the same paths. Otherwise the library would drop these
+// owners, and an apply could not remove the fields that its manager had applied in a removed version. Kubernetes
+// rejects such an apply. withoutRemoved does not modify obj, and returns obj itself if nothing has to change.
 func (o *Owners) withoutRemoved(e *endpoint, obj kind.Object) kind.Object {
 	u, custom := obj.(*unstructured.Unstructured)
 	if !custom || u == nil || !o.hasRemoved(e, u) {
 		return obj
 	}
-	var entries []metav1.ManagedFieldsEntry
-	for _, entry := range Entries(u) {
-		if o.isRemoved(e, entry.APIVersion) {
-			entry.APIVersion = e.gvk.GroupVersion().String()
+	entries := Entries(u)
+	for i := range entries {
+		if o.isRemoved(e, entries[i].APIVersion) {
+			entries[i].APIVersion = e.gvk.GroupVersion().String()
 		}
-		entries = mergeEntry(entries, entry)
 	}
 	moved := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
 	moved.Object["metadata"] = maps.Clone(u.Object["metadata"].(map[string]any))
-	SetEntries(moved, entries)
+	SetEntries(moved, mergeEntries(entries))
 	return moved
 }
 
@@ -47,7 +46,7 @@ func (o *Owners) hasRemoved(e *endpoint, u *unstructured.Unstructured) bool {
 	return false
 }
 
-// isRemoved reports whether a version of an entry is not one of the kind.
+// isRemoved reports whether apiVersion is a version of the kind's group that the kind does not have.
 func (o *Owners) isRemoved(e *endpoint, apiVersion string) bool {
 	if apiVersion == "" || apiVersion == e.gvk.GroupVersion().String() {
 		return false
@@ -60,26 +59,41 @@ func (o *Owners) isRemoved(e *endpoint, apiVersion string) bool {
 	return !known
 }
 
-// mergeEntry appends an entry, or adds its fields to one of the same owner in the same version: the library takes only
-// one of them into account.
-func mergeEntry(entries []metav1.ManagedFieldsEntry, added metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	for i := range entries {
-		same := &entries[i]
-		if !sameOwner(*same, added) || same.APIVersion != added.APIVersion {
-			continue
+// ownerVersion identifies the entries of which the library takes only one into account.
+type ownerVersion struct{ manager, operation, subresource, apiVersion string }
+
+// mergeEntries merges the entries of one owner in one version. Clients write managedFields, so there may be very many.
+func mergeEntries(entries []metav1.ManagedFieldsEntry) (merged []metav1.ManagedFieldsEntry) {
+	at := map[ownerVersion]int{} // the index in merged
+	var sets [][]*fieldpath.Set  // of each merged entry
+	for _, entry := range entries {
+		owner := ownerVersion{entry.Manager, string(entry.Operation), entry.Subresource, entry.APIVersion}
+		i, found := at[owner]
+		if !found {
+			i = len(merged)
+			at[owner], merged, sets = i, append(merged, entry), append(sets, nil)
 		}
-		if same.FieldsV1 == nil || added.FieldsV1 == nil {
-			continue
+		if merged[i].Time.Before(entry.Time) {
+			merged[i].Time = entry.Time
 		}
-		var a, b fieldpath.Set
-		if a.FromJSON(bytes.NewReader(same.FieldsV1.GetRawBytes())) != nil ||
-			b.FromJSON(bytes.NewReader(added.FieldsV1.GetRawBytes())) != nil || !setFields(same, a.Union(&b)) {
-			continue
+		set := new(fieldpath.Set)
+		if entry.FieldsV1 != nil && set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) == nil {
+			sets[i] = append(sets[i], set)
 		}
-		if same.Time.Before(added.Time) {
-			same.Time = added.Time
-		}
-		return entries
 	}
-	return append(entries, added)
+	for i := range merged {
+		if len(sets[i]) > 0 {
+			setFields(&merged[i], union(sets[i]))
+		}
+	}
+	return merged
+}
+
+// union unites sets in pairs, so that n small sets do not cost n².
+func union(sets []*fieldpath.Set) *fieldpath.Set {
+	if len(sets) == 1 {
+		return sets[0]
+	}
+	half := len(sets) / 2
+	return union(sets[:half]).Union(union(sets[half:]))
 }

@@ -22,8 +22,8 @@ import (
 var errBudget = errors.New("validation failed due to running out of cost budget, no further validation rules will " +
 	"be run")
 
-// errBudgetUsed is the error of a policy if those before it cost too much. Its failure policy has no effect.
-var errBudgetUsed = errors.New("the policies before it have used up the cost budget of the request")
+// errBudgetUsed rejects a write if earlier policies have cost too much, even if the failure policy is Ignore.
+var errBudgetUsed = errors.New("earlier policies have used up the cost budget of the request")
 
 // denial is a violated validation, or the failure of an evaluation.
 type denial struct {
@@ -86,7 +86,7 @@ func (*activation) Parent() interpreter.Activation { return nil }
 
 // evaluate evaluates a policy with variables except for a.variables.
 func (d *definition) evaluate(ctx context.Context, a activation) (r result) {
-	if expression.Exhausted(ctx) { // by another policy: clients must not turn this one off by what the other costs
+	if expression.Exhausted(ctx) { // or a client could turn this policy off by making another one costly
 		return result{denials: []denial{{message: errBudgetUsed.Error()}}}
 	}
 	c := d.compiled()

@@ -33,7 +33,10 @@ func (a *alongside) add(gr schema.GroupResource, namespace, name string,
 	if current := a.op.Store.Get(key); current != nil {
 		a.bytes += len(current.Stored().Bytes())
 	}
-	if !served || a.bytes > maxAlongside {
+	if !served {
+		return fmt.Errorf("no kind is stored as %s", gr)
+	}
+	if a.bytes > maxAlongside {
 		return tooLargeAlongside(gr, name)
 	}
 	a.changes = append(a.changes, store.Change{
@@ -65,6 +68,6 @@ func (a *alongside) changesBeside(own object.Key) []store.Change {
 }
 
 func tooLargeAlongside(gr schema.GroupResource, name string) error {
-	return apierrors.NewForbidden(gr, name, fmt.Errorf("it must change in the same commit, and is larger than %d bytes, "+
-		"or is with others that must", maxAlongside))
+	return apierrors.NewForbidden(gr, name, fmt.Errorf("the objects that this write changes in its commit exceed %d bytes",
+		maxAlongside))
 }

@@ -281,7 +281,8 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	if op.req.Info.Claims {
 		changes = append(changes, claim.Changes(k, obj, old)...)
 	}
-	changes = append(changes, op.also.changesBeside(change.Key)...) // last, so that the others are checked first
+	// last: a conflict of the write itself takes precedence
+	changes = append(changes, op.also.changesBeside(change.Key)...)
 	_, err := op.Store.Commit(ctx, changes...)
 	if op.req.Info.Lifetime > 0 && change.Object != nil {
 		op.Expiry.Schedule(op.req.Stored, change.Object, err)
@@ -308,7 +309,7 @@ func (op *operation) quotaClass() store.QuotaClass {
 // finish removes current, which nothing holds any longer, together with other changes. change may have a Last state.
 func (op *operation) finish(change store.Change, also ...store.Change) error {
 	change.Key, change.Expect, change.Quota = op.current.Key, store.At(op.current.Revision), store.Exempt
-	op.also.changes = nil // the object uses nothing more
+	op.also.changes = nil // a removal charges no quota
 	var old kind.Object
 	if op.req.Info.Claims {
 		var err error

@@ -261,7 +261,7 @@ func derivedStateIsExact(t *testing.T, start func(store.Options) *store.Store) {
 			return true
 		})
 		if got := Value(snapshot.Get(Key("counter"))); got != strconv.Itoa(n) || objects != n+1 {
-			t.Fatalf("%d commits later: the counter is %s, and there are %d objects besides", n, got, objects-1)
+			t.Fatalf("after %d commits: counter %s, %d other objects; want both %d", n, got, objects-1, n)
 		}
 	}
 }

@@ -103,7 +103,7 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the default contro
   bowline up --admission AlwaysPullImages,-LimitRanger
 
   # Turn the beta versions of all APIs off, and autoscaling/v1, as kube-apiserver does
-  # with --runtime-config. Objects that were stored through them are served as policy/v1,
+  # with --runtime-config. Their objects are served in the other versions: policy/v1,
   # networking.k8s.io/v1, autoscaling/v2 and so on.
   bowline up --api api/beta=false,autoscaling/v1=false
 
