@@ -58,15 +58,16 @@ const (
 	notRestricted = `allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")`
 )
 
-// securityAnswer returns the error and the warnings of PodSecurity for a write.
-func securityAnswer(t *testing.T, a *admission.Attributes, s admission.Reader) (err error, warnings []string) {
+// securityAnswer returns the warnings and the error of PodSecurity for a write.
+func securityAnswer(t *testing.T, a *admission.Attributes, s admission.Reader) (warnings []string, err error) {
 	t.Helper()
 	p := plugins.PodSecurity{}
 	if !p.Handles(a.Operation, a.Resource.GroupResource(), a.Subresource) {
 		return nil, nil
 	}
 	a.Warn = func(text string) { warnings = append(warnings, text) }
-	return p.Validate(t.Context(), a, s), warnings
+	err = p.Validate(t.Context(), a, s)
+	return warnings, err
 }
 
 // TestPodSecurityOfPods checks the errors and warnings for new pods.
@@ -96,7 +97,7 @@ func TestPodSecurityOfPods(t *testing.T) {
 		{"enforce=baseline enforce-version=new", privileged, `violates PodSecurity "baseline:latest": ` + notBaseline, ""},
 		{"warn=strict", privileged, "", ""},
 	} {
-		err, warnings := securityAnswer(t, create("pods", "default", "p", c.pod), state{namespaces: {secured(c.labels)}})
+		warnings, err := securityAnswer(t, create("pods", "default", "p", c.pod), state{namespaces: {secured(c.labels)}})
 		wantForbidden(t, err, `pods "p" is forbidden: `, c.err)
 		if c.err != "" && !apierrors.IsForbidden(err) {
 			t.Errorf("%q: %v, want a 403", c.labels, err)
@@ -105,7 +106,7 @@ func TestPodSecurityOfPods(t *testing.T) {
 			t.Errorf("%q: got warnings  %s\nwant %s", c.labels, got, c.warn)
 		}
 	}
-	err, _ := securityAnswer(t, create("pods", "default", "p", plain), state{})
+	_, err := securityAnswer(t, create("pods", "default", "p", plain), state{})
 	if !apierrors.IsInternalError(err) || !strings.HasSuffix(err.Error(), `failed to lookup namespace "default"`) {
 		t.Errorf("no namespace: %v", err)
 	}
@@ -139,7 +140,7 @@ func TestPodSecurityOfUpdates(t *testing.T) {
 	} {
 		a := create("pods", "default", "p", change(c.change))
 		a.Operation, a.Subresource, a.Old = admission.Update, c.sub, change(func(*corev1.Pod) {})
-		err, _ := securityAnswer(t, a, state{namespaces: {secured("enforce=baseline")}})
+		_, err := securityAnswer(t, a, state{namespaces: {secured("enforce=baseline")}})
 		if apierrors.IsForbidden(err) != c.judged {
 			t.Errorf("%s: %v, want a 403: %t", name, err, c.judged)
 		}
@@ -170,23 +171,23 @@ func TestPodSecurityOfTemplates(t *testing.T) {
 			if op == admission.Update {
 				a.Old = obj
 			}
-			err, warnings := securityAnswer(t, a, state{namespaces: {secured("enforce=baseline")}})
+			warnings, err := securityAnswer(t, a, state{namespaces: {secured("enforce=baseline")}})
 			want := []string{`would violate PodSecurity "baseline:latest": ` + notBaseline}
 			if err != nil || !slices.Equal(warnings, want) {
 				t.Errorf("%s %s: %v, warnings %q", op, resource, err, warnings)
 			}
-			if err, warnings = securityAnswer(t, a, state{namespaces: {secured("")}}); err != nil || warnings != nil {
+			if warnings, err = securityAnswer(t, a, state{namespaces: {secured("")}}); err != nil || warnings != nil {
 				t.Errorf("%s %s without labels: %v, warnings %q", op, resource, err, warnings)
 			}
 		}
 		scale := create(name, "default", "o", obj)
 		scale.Resource.Group, scale.Subresource = group, "scale"
-		if err, warnings := securityAnswer(t, scale, state{namespaces: {secured("warn=baseline")}}); err != nil || warnings != nil {
+		if warnings, err := securityAnswer(t, scale, state{namespaces: {secured("warn=baseline")}}); err != nil || warnings != nil {
 			t.Errorf("the scale of %s: %v, warnings %q", resource, err, warnings)
 		}
 	}
 	empty := create("replicationcontrollers", "default", "o", &corev1.ReplicationController{})
-	if err, warnings := securityAnswer(t, empty, state{namespaces: {secured("enforce=restricted")}}); err != nil || warnings != nil {
+	if warnings, err := securityAnswer(t, empty, state{namespaces: {secured("enforce=restricted")}}); err != nil || warnings != nil {
 		t.Errorf("no template: %v, warnings %q", err, warnings)
 	}
 }
@@ -214,7 +215,7 @@ func TestPodSecurityValidatesLabels(t *testing.T) {
 		if !c.creates {
 			a.Operation, a.Old = admission.Update, secured(c.old)
 		}
-		err, warnings := securityAnswer(t, a, state{})
+		warnings, err := securityAnswer(t, a, state{})
 		if len(warnings) > 0 {
 			t.Errorf("%q: warnings %q", c.labels, warnings)
 		}
@@ -278,19 +279,19 @@ func TestPodSecurityWarnsOfExistingPods(t *testing.T) {
 		{"enforce=baseline", "enforce=restricted", []string{violate("restricted:latest"),
 			"a (and 1 other pod): privileged, " + unrestricted, "b (and 2 other pods): " + unrestricted}},
 	} {
-		err, got := securityAnswer(t, labelling(c.old, c.now), s)
+		got, err := securityAnswer(t, labelling(c.old, c.now), s)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%q, then %q: %v, warnings %s", c.old, c.now, err, diff)
 		}
 	}
 	alone := state{pods: {securedPod("a", true)}}
-	if _, got := securityAnswer(t, labelling("", "enforce=baseline"), alone); len(got) != 2 || got[1] != "a: privileged" {
+	if got, _ := securityAnswer(t, labelling("", "enforce=baseline"), alone); len(got) != 2 || got[1] != "a: privileged" {
 		t.Errorf("one pod: warnings %q", got)
 	}
-	if _, got := securityAnswer(t, labelling("", "enforce=baseline"), state{}); got != nil {
+	if got, _ := securityAnswer(t, labelling("", "enforce=baseline"), state{}); got != nil {
 		t.Errorf("no pods: warnings %q", got)
 	}
-	_, got := securityAnswer(t, labelling("", "enforce=baseline"), unreadable{})
+	got, _ := securityAnswer(t, labelling("", "enforce=baseline"), unreadable{})
 	if !slices.Equal(got, []string{"failed to list pods while checking new PodSecurity enforce level"}) {
 		t.Errorf("unreadable pods: warnings %q", got)
 	}
@@ -307,7 +308,7 @@ func TestPodSecurityChecksAFewThousandPods(t *testing.T) {
 		s[pods] = append(s[pods], pod)
 	}
 	s[pods][3999].(*corev1.Pod).Spec.HostPID = true // of a controller with one pod
-	_, got := securityAnswer(t, labelling("", "enforce=baseline"), s)
+	got, _ := securityAnswer(t, labelling("", "enforce=baseline"), s)
 	want := []string{
 		"new PodSecurity enforce level only checked against the first 3000 of 4000 existing pods",
 		`existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"`,
@@ -324,7 +325,7 @@ func TestPodSecurityChecksPodsForASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		_, got := securityAnswer(t, labelling("", "enforce=baseline"), slowPods{})
+		got, _ := securityAnswer(t, labelling("", "enforce=baseline"), slowPods{})
 		want := "new PodSecurity enforce level only checked against the first 4 of at least 4 existing pods"
 		if took := time.Since(start); took != 1200*time.Millisecond || len(got) != 3 || got[0] != want {
 			t.Errorf("after %s: warnings %q", took, got)

@@ -132,7 +132,7 @@ func (e *evaluation) lazy(variables []variable) ref.Val {
 }
 
 // variablesType is the type of the map, as Kubernetes names it.
-var variablesType = types.NewObjectTypeValue("kubernetes.variables")
+var variablesType = types.NewObjectType("kubernetes.variables")
 
 // run evaluates an expression. failure is its error, which concerns no other expression; err ends the evaluation.
 func (e *evaluation) run(p *plugincel.CompilationResult) (value ref.Val, failure, err error) {
