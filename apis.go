@@ -83,13 +83,9 @@ var needs = map[string][]schema.GroupVersionResource{
 // checkAPI returns an error if a list for Options.API is invalid, or turns off what the server or one of the
 // controllers needs.
 func checkAPI(list, controllers []string) error {
-	apis, err := builtin.ParseAPIs(list)
-	if err != nil {
-		return err
-	}
 	running := map[string][]schema.GroupVersionResource{}
 	for _, name := range controllers {
 		running[name] = needs[name]
 	}
-	return apis.Check(running)
+	return builtin.CheckAPIs(list, running)
 }

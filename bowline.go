@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -230,18 +229,17 @@ func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
 	if err != nil {
 		return err
 	}
-	webhooks, webhookMetrics := webhook.Plugins(p.ctx, o.Logger)
+	mutating, validating, webhookMetrics := webhook.Plugins(p.ctx, o.Logger)
 	_, inMemory := o.Storage.(*memory.Log)
 	encodings := int(min(encodingBudget, capacity.Memory()/encodingShare))
 	kinds := kind.NewRegistry(apis.Kinds(object.NewCache(encodings))...)
-	last := append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)
-	last = slices.Insert(last, len(last)-1, policy.Validating(kinds)) // before the validating webhooks
 	p.server, err = server.New(ctx, server.Options{
-		Store:          p.store,
-		Kinds:          kinds,
-		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
-		Plugins:        plugins.Select(o.Admission, o.Plugins, last...),
+		Store:         p.store,
+		Kinds:         kinds,
+		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
+		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
+		Plugins: plugins.Select(o.Admission, o.Plugins,
+			&plugins.Initializers{}, mutating, policy.Validating(kinds), validating),
 		Initial:        p.initial(),
 		DisableExpiry:  o.SkipBootstrap,
 		ReuseKinds:     parent,

@@ -19,28 +19,11 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/plugins/plugintest"
 )
 
 // state is a Reader of a fixed set of objects.
-type state map[schema.GroupResource][]kind.Object
-
-func (s state) Get(_ context.Context, gr schema.GroupResource, namespace, name string) (kind.Object, error) {
-	for _, o := range s[gr] {
-		if o.GetNamespace() == namespace && o.GetName() == name {
-			return o, nil
-		}
-	}
-	return nil, nil
-}
-
-func (s state) List(_ context.Context, gr schema.GroupResource, _ string, yield func(kind.Object) bool) error {
-	for _, o := range s[gr] {
-		if !yield(o) {
-			break
-		}
-	}
-	return nil
-}
+type state = plugintest.State
 
 var (
 	namespaces      = schema.GroupResource{Resource: "namespaces"}

@@ -16,9 +16,8 @@ import (
 // last returns the plugins that a server passes to Select.
 func last(t *testing.T) []admission.Plugin {
 	t.Helper()
-	webhooks, _ := webhook.Plugins(context.Background(), slog.New(slog.DiscardHandler))
-	all := append([]admission.Plugin{&plugins.Initializers{}}, webhooks...)
-	return slices.Insert(all, len(all)-1, policy.Validating(kind.NewRegistry()))
+	mutating, validating, _ := webhook.Plugins(context.Background(), slog.New(slog.DiscardHandler))
+	return []admission.Plugin{&plugins.Initializers{}, mutating, policy.Validating(kind.NewRegistry()), validating}
 }
 
 func names(all []admission.Plugin) (names []string) {

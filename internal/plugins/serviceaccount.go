@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
 var serviceAccounts = schema.GroupResource{Resource: "serviceaccounts"}
@@ -50,7 +51,7 @@ func (p ServiceAccount) Admit(ctx context.Context, a *admission.Attributes, stat
 	if !ok || a.Operation != admission.Create {
 		return nil
 	}
-	if isMirrorPod(pod) {
+	if podspec.IsMirror(pod) {
 		return checkMirrorPod(a, pod)
 	}
 	spec := &pod.Spec
@@ -76,7 +77,7 @@ func (p ServiceAccount) Validate(ctx context.Context, a *admission.Attributes, s
 	if !ok {
 		return nil
 	}
-	if a.Operation == admission.Create && isMirrorPod(pod) {
+	if a.Operation == admission.Create && podspec.IsMirror(pod) {
 		return checkMirrorPod(a, pod)
 	}
 	if old, ok := a.Old.(*corev1.Pod); ok && pod.Spec.ServiceAccountName == "" && old.Spec.ServiceAccountName == "" {
@@ -152,8 +153,8 @@ func mountsToken(spec *corev1.PodSpec, account *corev1.ServiceAccount) bool {
 	return true
 }
 
-// mountToken mounts a token in each container that mounts nothing at its path. The pod's own volume for it is used, if
-// there is one.
+// mountToken mounts a token in each container that mounts nothing at tokenPath. It uses the token volume that the pod
+// already has, or adds one.
 func mountToken(spec *corev1.PodSpec) {
 	isTokenVolume := func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, tokenVolume) }
 	own := slices.IndexFunc(spec.Volumes, isTokenVolume)
@@ -196,10 +197,4 @@ func tokenSource() *corev1.ProjectedVolumeSource {
 		},
 		DefaultMode: new(corev1.ProjectedVolumeSourceDefaultMode),
 	}
-}
-
-// isMirrorPod reports whether a kubelet has created a pod to show one that it runs without the server.
-func isMirrorPod(pod *corev1.Pod) bool {
-	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return is
 }

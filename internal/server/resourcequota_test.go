@@ -46,9 +46,22 @@ func wantUsed(t *testing.T, w *testPlane, name, want string) {
 	}
 }
 
-// TestQuotaChargesWrites sends writes in order to a plane with quotas, and checks the answers and what is used.
-func TestQuotaChargesWrites(t *testing.T) {
-	t.Parallel()
+// quotaStep is a write, with its answer.
+type quotaStep struct {
+	method, path, body string
+	code               int
+	message            string // of an error, after "forbidden: "
+	used               string // as wantUsed expects it
+}
+
+// quotaCase is a quota, and writes that are sent in order.
+type quotaCase struct {
+	spec, hard string
+	steps      []quotaStep
+}
+
+// quotaCases returns the cases by name.
+func quotaCases() map[string]quotaCase {
 	const (
 		post, put, patch, remove = http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 		services                 = "/api/v1/namespaces/default/services"
@@ -63,17 +76,8 @@ func TestQuotaChargesWrites(t *testing.T) {
 			`"resources":{"requests":{"storage":%q}}}}`, name, class, size)
 	}
 	const limits = `,"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}}`
-	type step struct {
-		method, path, body string
-		code               int
-		message            string // of an error, after "forbidden: "
-		used               string
-	}
-	for name, c := range map[string]struct {
-		spec, hard string
-		steps      []step
-	}{
-		"objects": {"", `{"configmaps":"2","count/secrets":"1"}`, []step{
+	return map[string]quotaCase{
+		"objects": {"", `{"configmaps":"2","count/secrets":"1"}`, []quotaStep{
 			{post, configMaps, `{"metadata":{"name":"a"}}`, 201, "", "configmaps=1 count/secrets=0"},
 			{post, configMaps + "?dryRun=All", `{"metadata":{"name":"b"}}`, 201, "", "configmaps=1"},
 			{post, configMaps, `{"metadata":{"name":"a"}}`, 409, "", "configmaps=1"},
@@ -88,7 +92,7 @@ func TestQuotaChargesWrites(t *testing.T) {
 			{post, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"t"}}`, 403,
 				"exceeded quota: q, requested: count/secrets=1, used: count/secrets=1, limited: count/secrets=1", ""},
 		}},
-		"requests and limits": {"", `{"pods":"3","requests.cpu":"2","limits.cpu":"3"}`, []step{
+		"requests and limits": {"", `{"pods":"3","requests.cpu":"2","limits.cpu":"3"}`, []quotaStep{
 			{post, podsPath, pod("a", "", ""), 403, "failed quota: q: must specify limits.cpu for: c; requests.cpu for: c", ""},
 			{post, podsPath, pod("a", `,"resources":{"limits":{"cpu":"2"}}`, ""), 201, "",
 				"pods=1 requests.cpu=2 limits.cpu=2"},
@@ -96,19 +100,19 @@ func TestQuotaChargesWrites(t *testing.T) {
 				"used: limits.cpu=2,requests.cpu=2, limited: limits.cpu=3,requests.cpu=2", "pods=1"},
 			{patch, podsPath + "/a", `{"metadata":{"labels":{"a":"b"}}}`, 200, "", "pods=1 requests.cpu=2"},
 		}},
-		"scopes": {`,"scopes":["Terminating"]`, `{"pods":"1"}`, []step{
+		"scopes": {`,"scopes":["Terminating"]`, `{"pods":"1"}`, []quotaStep{
 			{post, podsPath, pod("a", "", ""), 201, "", "pods=0"},
 			{post, podsPath, pod("b", "", `,"activeDeadlineSeconds":5`), 201, "", "pods=1"},
 			{patch, podsPath + "/a", `{"spec":{"activeDeadlineSeconds":5}}`, 403,
 				"exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1", "pods=1"},
 		}},
 		"priorities": {`,"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In",` +
-			`"values":["system-node-critical"]}]}`, `{"count/pods":"0"}`, []step{
+			`"values":["system-node-critical"]}]}`, `{"count/pods":"0"}`, []quotaStep{
 			{post, podsPath, pod("a", "", ""), 201, "", "count/pods=0"},
 			{post, podsPath, pod("b", "", `,"priorityClassName":"system-node-critical"`), 403,
 				"exceeded quota: q, requested: count/pods=1, used: count/pods=0, limited: count/pods=0", ""},
 		}},
-		"services": {"", `{"services":"2","services.nodeports":"1"}`, []step{
+		"services": {"", `{"services":"2","services.nodeports":"1"}`, []quotaStep{
 			{post, services, `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`, 201, "",
 				"services=1 services.nodeports=0"},
 			{patch, services + "/a", `{"spec":{"type":"NodePort"}}`, 200, "", "services=1 services.nodeports=1"},
@@ -117,20 +121,20 @@ func TestQuotaChargesWrites(t *testing.T) {
 				"exceeded quota: q, requested: services.nodeports=1, used: services.nodeports=1, " +
 					"limited: services.nodeports=1", "services=1"},
 		}},
-		"storage": {"", `{"requests.storage":"3Gi","gold.storageclass.storage.k8s.io/persistentvolumeclaims":"1"}`, []step{
+		"storage": {"", `{"requests.storage":"3Gi","gold.storageclass.storage.k8s.io/persistentvolumeclaims":"1"}`, []quotaStep{
 			{post, claims, claim("a", "1Gi", "gold"), 201, "",
 				"requests.storage=1Gi gold.storageclass.storage.k8s.io/persistentvolumeclaims=1"},
 			{post, claims, claim("b", "2Gi", "tin"), 201, "", "requests.storage=3Gi"},
 			{post, claims, claim("c", "1", "tin"), 403,
 				"exceeded quota: q, requested: requests.storage=1, used: requests.storage=3Gi, limited: requests.storage=3Gi", ""},
 		}},
-		"quotas": {"", `{"resourcequotas":"1"}`, []step{
+		"quotas": {"", `{"resourcequotas":"1"}`, []quotaStep{
 			{post, quotasPath, `{"metadata":{"name":"q"}}`, 409, "", "resourcequotas=0"},
 			{post, quotasPath, `{"metadata":{"name":"r"}}`, 201, "", "resourcequotas=1"},
 			{post, quotasPath, `{"metadata":{"name":"q"}}`, 403,
 				"exceeded quota: q, requested: resourcequotas=1, used: resourcequotas=1, limited: resourcequotas=1", ""},
 		}},
-		"another group of the same objects": {"", `{"count/ingresses.networking.k8s.io":"1"}`, []step{
+		"another group of the same objects": {"", `{"count/ingresses.networking.k8s.io":"1"}`, []quotaStep{
 			{post, "/apis/extensions/v1beta1/namespaces/default/ingresses",
 				`{"metadata":{"name":"a"},"spec":{"backend":{"serviceName":"s","servicePort":80}}}`, 201, "",
 				"count/ingresses.networking.k8s.io=1"},
@@ -139,7 +143,7 @@ func TestQuotaChargesWrites(t *testing.T) {
 				"exceeded quota: q, requested: count/ingresses.networking.k8s.io=1, " +
 					"used: count/ingresses.networking.k8s.io=1, limited: count/ingresses.networking.k8s.io=1", ""},
 		}},
-		"a pod that is not initialized": {"", `{"requests.cpu":"2","pods":"9"}`, []step{
+		"a pod that is not initialized": {"", `{"requests.cpu":"2","pods":"9"}`, []quotaStep{
 			{post, podsPath + "?includeUninitialized=true", `{"metadata":{"name":"a","initializers":{"pending":[{"name":` +
 				`"a.example.com"}]}},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}`, 201, "",
 				"pods=1 requests.cpu=1"},
@@ -147,25 +151,31 @@ func TestQuotaChargesWrites(t *testing.T) {
 				`"image":"i","resources":{"requests":{"cpu":"3"}}}]}}`, 403, "exceeded quota: q, requested: requests.cpu=2, " +
 				"used: requests.cpu=1, limited: requests.cpu=2", "requests.cpu=1"},
 		}},
-		"a quota of many bytes": {`,"scopes":["NotTerminating"]`, `{"pods":"2"}`, []step{
+		"a quota of many bytes": {`,"scopes":["NotTerminating"]`, `{"pods":"2"}`, []quotaStep{
 			{patch, quotasPath + "/q", `{"metadata":{"annotations":{"a":"` + strings.Repeat("x", 200_000) + `"}}}`, 200, "", ""},
 			{post, podsPath, pod("a", "", ""), 403, "the objects that this write changes in its commit exceed " +
 				"131072 bytes", "pods=0"},
 		}},
-		"several amounts at once, and another namespace": {"", `{"configmaps":"0"}`, []step{
+		"several amounts at once, and another namespace": {"", `{"configmaps":"0"}`, []quotaStep{
 			{post, "/api/v1/namespaces/kube-system/configmaps", `{"metadata":{"name":"a"}}`, 201, "", "configmaps=0"},
 			{put, configMaps + "/a", `{"metadata":{"name":"a"}}`, 404, "", "configmaps=0"},
 			{post, "/api/v1/namespaces/default/events", `{"metadata":{"name":"e"},"involvedObject":{"namespace":"default"}}`,
 				201, "", ""},
 		}},
-	} {
+	}
+}
+
+// TestQuotaChargesWrites sends writes to a plane with a quota, and checks the answers and what is used.
+func TestQuotaChargesWrites(t *testing.T) {
+	t.Parallel()
+	for name, c := range quotaCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
 			createQuota(t, w, "q", c.spec, c.hard)
 			for i, s := range c.steps {
 				contentType := ""
-				if s.method == patch {
+				if s.method == http.MethodPatch {
 					contentType = mergeType
 				}
 				r := w.send(t, s.method, s.path, s.body, "Content-Type", contentType)

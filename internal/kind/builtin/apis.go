@@ -211,6 +211,15 @@ func (a APIs) Serves(gvr schema.GroupVersionResource) bool {
 	return true
 }
 
+// CheckAPIs returns an error if ParseAPIs rejects a list, or Check what it selects.
+func CheckAPIs(list []string, needs map[string][]schema.GroupVersionResource) error {
+	apis, err := ParseAPIs(list)
+	if err != nil {
+		return err
+	}
+	return apis.Check(needs)
+}
+
 // Check returns an error if a resource is off that the server itself, or one of its parts, cannot be without. needs
 // maps the names of parts, such as controllers, to what they watch or write.
 func (a APIs) Check(needs map[string][]schema.GroupVersionResource) error {

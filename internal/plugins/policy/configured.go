@@ -14,6 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/plugins/matching"
 )
 
 // configuration is the policies in force. It is read when it is first used, and again after a change.
@@ -43,7 +44,7 @@ type policy struct {
 // definition is the parsed spec of a policy.
 type definition struct {
 	*admissionregistrationv1.ValidatingAdmissionPolicy
-	match *match
+	match *matching.Criteria
 	// compiled compiles the expressions on first use.
 	compiled func() *compiled
 }
@@ -51,7 +52,7 @@ type definition struct {
 // binding is a parsed binding.
 type binding struct {
 	*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	match *match
+	match *matching.Criteria
 }
 
 // ignoresFailure reports whether a write continues if the policy cannot be evaluated.
@@ -110,7 +111,7 @@ func read(ctx context.Context, state admission.Reader, before *configured) (*con
 	if err := state.List(ctx, validatingBindings, "", func(obj kind.Object) bool {
 		if b, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding); ok {
 			name := b.Spec.PolicyName
-			bindings[name] = append(bindings[name], &binding{b, newMatch(b.Spec.MatchResources)})
+			bindings[name] = append(bindings[name], &binding{b, matching.New(b.Spec.MatchResources)})
 		}
 		return true
 	}); err != nil {
@@ -144,12 +145,12 @@ func (c *configured) definitionOf(p *admissionregistrationv1.ValidatingAdmission
 		}
 	}
 	compiled := sync.OnceValue(func() *compiled { return compile(&p.Spec) })
-	return &definition{p, newMatch(p.Spec.MatchConstraints), compiled}
+	return &definition{p, matching.New(p.Spec.MatchConstraints), compiled}
 }
 
 // index enters policy i under the resources of its rules.
-func (c *configured) index(i int, m *match) {
-	names := m.resources()
+func (c *configured) index(i int, m *matching.Criteria) {
+	names := m.Resources()
 	if names == nil {
 		c.any = append(c.any, i)
 	}

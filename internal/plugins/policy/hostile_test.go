@@ -66,7 +66,7 @@ func TestExpensivePolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newState()
-			s.enact("p", "configmaps", c.spec)
+			enact(s, "p", "configmaps", c.spec)
 			bounded(t, func() {
 				checkError(t, Validating(kinds).Validate(t.Context(), create(t, kinds, data), s), c.want)
 			})
@@ -75,7 +75,7 @@ func TestExpensivePolicy(t *testing.T) {
 			}
 			s = newState()
 			c.spec.FailurePolicy = new(admissionregistrationv1.Ignore)
-			s.enact("p", "configmaps", c.spec)
+			enact(s, "p", "configmaps", c.spec)
 			bounded(t, func() {
 				checkError(t, Validating(kinds).Validate(t.Context(), create(t, kinds, data), s), "")
 			})
@@ -92,7 +92,7 @@ func TestManyPolicies(t *testing.T) {
 	for _, expression := range []string{"object.missing == 1", costly} {
 		s := newState()
 		for i := range 100 {
-			b := s.enact(fmt.Sprintf("p%02d", i), "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			b := enact(s, fmt.Sprintf("p%02d", i), "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
 				Validations: validations(expression, "object.missing == 2")})
 			b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn}
 		}
@@ -130,7 +130,7 @@ func TestManyParams(t *testing.T) {
 			s[secrets] = append(s[secrets], &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s-%d", i), Namespace: "default"}})
 		}
-		b := s.enact("p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		b := enact(s, "p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			ParamKind:   &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "Secret"},
 			Validations: validations("params.metadata.name != 's-9999'")})
 		b.Spec.ParamRef = &admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: c.labels},

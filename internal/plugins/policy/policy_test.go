@@ -11,38 +11,17 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/plugins/matching"
+	"github.com/bowline-dev/bowline/internal/plugins/plugintest"
 )
 
 // state is a Reader of a fixed set of objects.
-type state map[schema.GroupResource][]kind.Object
-
-var _ admission.Follower = state{}
-
-func (s state) Get(_ context.Context, gr schema.GroupResource, namespace, name string) (kind.Object, error) {
-	for _, o := range s[gr] {
-		if o.GetNamespace() == namespace && o.GetName() == name {
-			return o, nil
-		}
-	}
-	return nil, nil
-}
-
-func (s state) List(_ context.Context, gr schema.GroupResource, namespace string, yield func(kind.Object) bool) error {
-	for _, o := range s[gr] {
-		if (namespace == "" || o.GetNamespace() == namespace) && !yield(o) {
-			break
-		}
-	}
-	return nil
-}
-
-func (s state) Changes(schema.GroupResource) (<-chan struct{}, error) { return nil, nil }
+type state = plugintest.State
 
 // newState returns a state with the namespace default.
 func newState() state {
@@ -50,10 +29,10 @@ func newState() state {
 }
 
 // enact adds a policy for a resource, with a binding of the same name that denies.
-func (s state) enact(name, resource string,
+func enact(s state, name, resource string,
 	spec admissionregistrationv1.ValidatingAdmissionPolicySpec,
 ) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
-	spec.MatchConstraints = &admissionregistrationv1.MatchResources{ResourceRules: []namedRule{{
+	spec.MatchConstraints = &admissionregistrationv1.MatchResources{ResourceRules: []matching.Rule{{
 		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
 			Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
@@ -135,14 +114,14 @@ func TestStoredPolicyThatDoesNotCompile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newState()
-			s.enact("p", "configmaps", c.spec)
+			enact(s, "p", "configmaps", c.spec)
 			checkError(t, Validating(kinds).Validate(t.Context(), create(t, kinds, nil), s), c.want)
 			if name == "a message" {
 				return // its failure is no failure of the policy
 			}
 			s = newState()
 			c.spec.FailurePolicy = new(admissionregistrationv1.Ignore)
-			s.enact("p", "configmaps", c.spec)
+			enact(s, "p", "configmaps", c.spec)
 			checkError(t, Validating(kinds).Validate(t.Context(), create(t, kinds, nil), s), "")
 		})
 	}
@@ -152,7 +131,7 @@ func TestStoredPolicyThatDoesNotCompile(t *testing.T) {
 func TestEndOfRequestIsNoFailure(t *testing.T) {
 	t.Parallel()
 	kinds, s := newRegistry(), newState()
-	s.enact("p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
+	enact(s, "p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy: new(admissionregistrationv1.Ignore), Validations: validations("object.missing")})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -165,7 +144,7 @@ func TestCandidates(t *testing.T) {
 	s := newState()
 	for name, resource := range map[string]string{"a": "configmaps", "b": "*", "c": "configmaps/status", "d": "pods",
 		"e": "*/*", "f": "configmaps", "g": "*/scale"} {
-		s.enact(name, resource, admissionregistrationv1.ValidatingAdmissionPolicySpec{})
+		enact(s, name, resource, admissionregistrationv1.ValidatingAdmissionPolicySpec{})
 	}
 	c, err := read(t.Context(), s, nil)
 	if err != nil {
@@ -187,7 +166,7 @@ func TestCandidates(t *testing.T) {
 func TestUnchangedPolicyIsNotCompiledAgain(t *testing.T) {
 	t.Parallel()
 	s := newState()
-	s.enact("p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{})
+	enact(s, "p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{})
 	read := func(before *configured) *configured {
 		c, err := read(t.Context(), s, before)
 		if err != nil {
@@ -199,7 +178,7 @@ func TestUnchangedPolicyIsNotCompiledAgain(t *testing.T) {
 	changed := s[validatingPolicies][0].DeepCopyObject().(*admissionregistrationv1.ValidatingAdmissionPolicy)
 	changed.Labels = map[string]string{"a": "b"}
 	s[validatingPolicies] = []kind.Object{changed}
-	s.enact("o", "pods", admissionregistrationv1.ValidatingAdmissionPolicySpec{})
+	enact(s, "o", "pods", admissionregistrationv1.ValidatingAdmissionPolicySpec{})
 	second := read(first)
 	if second.policies[1].definition != first.policies[0].definition {
 		t.Error("the policy was parsed again")
@@ -216,7 +195,7 @@ func TestUnchangedPolicyIsNotCompiledAgain(t *testing.T) {
 func TestConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	kinds, s := newRegistry(), newState()
-	s.enact("p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
+	enact(s, "p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		Variables:   []admissionregistrationv1.Variable{{Name: "n", Expression: "int(object.data.n)"}},
 		Validations: validations("[1, 2].all(x, variables.n + x < 12)")})
 	plugin, a := Validating(kinds), make([]*admission.Attributes, 20)
@@ -248,7 +227,7 @@ func BenchmarkValidate(b *testing.B) {
 				spec.Variables = []admissionregistrationv1.Variable{{Name: "name", Expression: "object.metadata.name"}}
 				spec.Validations[1].Expression = "variables.name.startsWith('a')"
 			}
-			s.enact(fmt.Sprintf("p%d", i), resource, spec)
+			enact(s, fmt.Sprintf("p%d", i), resource, spec)
 		}
 		return Validating(kinds), s
 	}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/expression"
+	"github.com/bowline-dev/bowline/internal/plugins/matching"
 )
 
 // validating applies ValidatingAdmissionPolicies, in the order of their names.
@@ -54,7 +54,7 @@ func (v *validating) Validate(ctx context.Context, a *admission.Attributes, stat
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		gv, matched, err := p.match.matches(ctx, a, state)
+		gv, matched, err := p.match.Match(ctx, a, state)
 		if err == nil && !matched {
 			continue
 		}
@@ -96,13 +96,13 @@ func (w *write) apply(ctx context.Context, kinds *kind.Registry, p *policy, gv s
 		if w.denied != nil && b.onlyDenies() {
 			continue // its result would have no effect
 		}
-		if _, matched, err := b.match.matches(ctx, w.Attributes, w.state); err != nil {
+		if _, matched, err := b.match.Match(ctx, w.Attributes, w.state); err != nil {
 			w.misconfigured(p, b, err)
 			continue
 		} else if !matched {
 			continue
 		}
-		params, err := k.collect(ctx, w.state, b.Spec.ParamRef, namespaceOf(w.Attributes))
+		params, err := k.collect(ctx, w.state, b.Spec.ParamRef, matching.NamespaceOf(w.Attributes))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -166,10 +166,7 @@ func (w *write) variables(ctx context.Context, of *subject) (a activation, err e
 		}
 	}
 	if w.authorizer == nil {
-		w.authorizer = noAuthorizer{}
-		if w.Authorizer != nil {
-			w.authorizer = admissionauthorizer.NewCachingAuthorizer(w.Authorizer)
-		}
+		w.authorizer = admissionauthorizer.NewCachingAuthorizer(matching.AuthorizerOf(w.Attributes))
 	}
 	a.namespace = w.namespace
 	a.authorizer = library.NewAuthorizerVal(a.attributes.GetUserInfo(), w.authorizer)
@@ -204,12 +201,4 @@ func (w *write) misconfigured(p *policy, b *binding, err error) {
 		what = "binding"
 	}
 	w.deny(p, b, denial{message: fmt.Sprintf("failed to configure %s: %v", what, err)})
-}
-
-// noAuthorizer is passed to expressions if the server has no authorizer.
-type noAuthorizer struct{}
-
-// Authorize implements authorizer.UnconditionalAuthorizer.
-func (noAuthorizer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", errors.New("the server has no authorizer")
 }

@@ -41,7 +41,7 @@ func (e *callError) Unwrap() error { return e.err }
 // call sends the write to the webhook. The error is a *callError, a *rejection, or an internal error of the
 // server.
 func (h *hook) call(ctx context.Context, s *subject, mutates bool) (*admissionv1.AdmissionResponse, error) {
-	if s.a.DryRun && !h.supportsDryRun() {
+	if s.Write.DryRun && !h.supportsDryRun() {
 		return nil, webhookerrors.NewDryRunUnsupportedErr(h.Name)
 	}
 	r, err := newReview(h.AdmissionReviewVersions, s)

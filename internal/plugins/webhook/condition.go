@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,11 +9,10 @@ import (
 	k8sadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/bowline-dev/bowline/internal/kind/expression"
+	"github.com/bowline-dev/bowline/internal/plugins/matching"
 )
 
 // compiler compiles match conditions as Kubernetes does. It is created on first use, which takes
@@ -51,29 +49,14 @@ func (h *hook) meetsConditions(ctx context.Context, s *subject) (bool, error) {
 	if h.conditions == nil {
 		return true, nil
 	}
-	a := s.a
-	namespace := a.Namespace
-	if a.Resource.GroupResource() == namespaces {
-		namespace = a.Name
-	}
-	versioned := &k8sadmission.VersionedAttributes{
-		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, s.requestKind(), namespace, a.Name, a.Resource,
-			a.Subresource,
-			k8sadmission.Operation(a.Operation), s.options(), a.DryRun,
-			&user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra}),
-		VersionedKind: s.kind,
-	}
-	set(&versioned.VersionedObject, s.now)
-	set(&versioned.VersionedOldObject, s.old)
-	var rights authorizer.UnconditionalAuthorizer = noAuthorizer{}
-	if a.Authorizer != nil {
-		rights = a.Authorizer
-	}
+	versioned := &k8sadmission.VersionedAttributes{Attributes: s.Record(), VersionedKind: s.Kind}
+	set(&versioned.VersionedObject, s.Now)
+	set(&versioned.VersionedOldObject, s.Before)
 	meter := expression.NewMeter(ctx)
 	defer meter.Close()
-	result := h.conditions().Match(meter.Context(), versioned, nil, rights)
+	result := h.conditions().Match(meter.Context(), versioned, nil, matching.AuthorizerOf(s.Write))
 	if result.Error != nil {
-		return false, apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, result.Error)
+		return false, apierrors.NewForbidden(s.Write.Resource.GroupResource(), s.Write.Name, result.Error)
 	}
 	return result.Matches, nil
 }
@@ -83,13 +66,4 @@ func set(lazy *k8sadmission.LazyObject, obj runtime.Object) {
 	if obj != nil {
 		lazy.Set(obj)
 	}
-}
-
-// noAuthorizer is passed to conditions if the server has no authorizer. Its error leaves the decision about
-// conditions with authorization checks to the failure policy.
-type noAuthorizer struct{}
-
-// Authorize implements authorizer.UnconditionalAuthorizer.
-func (noAuthorizer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", errors.New("the server has no authorizer")
 }

@@ -39,7 +39,7 @@ func TestInvalidSelectorRejectsWrite(t *testing.T) {
 			w.ObjectSelector, w.NamespaceSelector = c.objects, c.namespaces
 		},
 			rule("*", "", "v1", c.resource))
-		_, yes, err := h.selects(t.Context(), write(t, admission.Create, podsV1, "", pod), stored)
+		_, yes, err := h.matches(t.Context(), write(t, admission.Create, podsV1, "", pod), stored)
 		if yes || apierrors.IsInternalError(err) != c.refused {
 			t.Errorf("%s: %v, %v", name, yes, err)
 		}

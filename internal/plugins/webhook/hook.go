@@ -8,13 +8,13 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 
+	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind/caller"
+	"github.com/bowline-dev/bowline/internal/plugins/matching"
 )
 
 // maxResponse is the maximum size of a response, in bytes. The body of a request has at most 3 MiB, and a patch that
@@ -32,10 +32,7 @@ type hook struct {
 		configuration string
 		index         int
 	}
-	// namespaces and objects are nil for a selector that selects everything. selectorErr is the parse error
-	// of an invalid selector; the selector is nil then.
-	namespaces, objects labels.Selector
-	selectorErr         error
+	criteria *matching.Criteria
 	// conditions is nil if the webhook has no match conditions. It compiles them on first use.
 	conditions func() matchconditions.Matcher
 	caller     *caller.Caller
@@ -45,7 +42,10 @@ func newHook(ctx context.Context, resolve caller.Resolver, configuration string,
 	w *admissionregistrationv1.MutatingWebhook) *hook {
 	h := &hook{MutatingWebhook: w}
 	h.id.configuration, h.id.index = configuration, index
-	h.namespaces, h.objects = h.selector(w.NamespaceSelector), h.selector(w.ObjectSelector)
+	h.criteria = matching.New(&admissionregistrationv1.MatchResources{
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, MatchPolicy: w.MatchPolicy,
+		ResourceRules: named(w.Rules),
+	})
 	if len(w.MatchConditions) > 0 {
 		h.conditions = sync.OnceValue(h.compileConditions)
 	}
@@ -63,21 +63,23 @@ func newHook(ctx context.Context, resolve caller.Resolver, configuration string,
 	return h
 }
 
-// selector parses s. It returns nil if s selects everything or is invalid; in the latter case it sets
-// h.selectorErr.
-func (h *hook) selector(s *metav1.LabelSelector) labels.Selector {
-	if s == nil {
-		return nil
+// named returns rules for all names.
+func named(rules []admissionregistrationv1.RuleWithOperations) []matching.Rule {
+	all := make([]matching.Rule, len(rules))
+	for i, r := range rules {
+		all[i] = matching.Rule{RuleWithOperations: r}
 	}
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	switch {
-	case err != nil:
-		h.selectorErr = err
-		return nil
-	case selector.Empty():
-		return nil
+	return all
+}
+
+// matches reports whether the webhook must be called for a write, and in which version of the resource. It does not
+// evaluate match conditions, which need the object in that version.
+func (h *hook) matches(ctx context.Context, a *admission.Attributes,
+	state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
+	if len(h.Rules) == 0 {
+		return gv, false, nil
 	}
-	return selector
+	return h.criteria.Match(ctx, a, state)
 }
 
 // ignoresFailure reports whether the write continues if the webhook fails.

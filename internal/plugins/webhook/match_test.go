@@ -17,32 +17,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/object"
+	"github.com/bowline-dev/bowline/internal/plugins/plugintest"
 )
 
-// state is a Reader of a fixed set of objects.
-type state map[schema.GroupResource][]kind.Object
+type state = plugintest.State
 
-var _ admission.Follower = state{}
-
-func (s state) Get(_ context.Context, gr schema.GroupResource, namespace, name string) (kind.Object, error) {
-	for _, o := range s[gr] {
-		if o.GetNamespace() == namespace && o.GetName() == name {
-			return o, nil
-		}
-	}
-	return nil, nil
-}
-
-func (s state) List(_ context.Context, gr schema.GroupResource, _ string, yield func(kind.Object) bool) error {
-	for _, o := range s[gr] {
-		if !yield(o) {
-			break
-		}
-	}
-	return nil
-}
-
-func (s state) Changes(schema.GroupResource) (<-chan struct{}, error) { return nil, nil }
+var namespaces = schema.GroupResource{Resource: "namespaces"}
 
 // kindOf returns a built-in kind.
 func kindOf(t testing.TB, gr schema.GroupResource) kind.Kind {
@@ -157,7 +137,7 @@ func TestRules(t *testing.T) {
 	} {
 		s.rule.Scope = s.scope
 		got, want := hookOf(t, nil, s.rule), s.want
-		if _, yes, err := got.selects(t.Context(), write(t, s.op, s.gvr, s.sub, s.obj), state{}); err != nil ||
+		if _, yes, err := got.matches(t.Context(), write(t, s.op, s.gvr, s.sub, s.obj), state{}); err != nil ||
 			yes != want {
 			t.Errorf("%v %v %q by %+v: %v, %v", s.op, s.gvr, s.sub, s.rule, yes, err)
 		}
@@ -175,7 +155,7 @@ func TestEquivalentVersions(t *testing.T) {
 	)
 	calledForSubresource := func(sub string, policy policyType, rules ...ruleType) string {
 		h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.MatchPolicy = &policy }, rules...)
-		gv, yes, err := h.selects(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
+		gv, yes, err := h.matches(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
 		if err != nil || !yes {
 			return ""
 		}
@@ -267,11 +247,11 @@ func TestSelectors(t *testing.T) {
 		"a namespace that has none, and goes": {spaces,
 			write(t, admission.Delete, namespacesV1, "", space("free", nil)), false},
 	} {
-		if _, got, err := s.hook.selects(t.Context(), s.a, stored); err != nil || got != s.want {
+		if _, got, err := s.hook.matches(t.Context(), s.a, stored); err != nil || got != s.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	_, _, err := spaces.selects(t.Context(), write(t, admission.Create, podsV1, "", pod("gone", nil)), stored)
+	_, _, err := spaces.matches(t.Context(), write(t, admission.Create, podsV1, "", pod("gone", nil)), stored)
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("object in a deleted namespace: got %v", err)
 	}
@@ -298,13 +278,13 @@ func unmatched(t testing.TB) (ask func()) {
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "v.example.com", ClientConfig: client,
 				Rules: rules, MatchPolicy: &equivalent}}}},
 	}
-	plugins, _ := Plugins(t.Context(), slog.New(slog.DiscardHandler))
+	mutator, validator, _ := Plugins(t.Context(), slog.New(slog.DiscardHandler))
 	a := write(t, admission.Create, corev1.SchemeGroupVersion.WithResource("configmaps"), "",
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c",
 			Labels: map[string]string{"app": "mail"}}})
 	ctx := context.Background()
 	return func() {
-		for _, p := range plugins {
+		for _, p := range []admission.Plugin{mutator, validator} {
 			if err := p.Admit(ctx, a, s); err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func (r *rounds) needsCall(h *hook) bool {
 // admit calls one webhook if the write concerns it. r is nil until the first call.
 func (m *mutating) admit(ctx context.Context, h *hook, a *admission.Attributes, state admission.Reader,
 	r *rounds) (*rounds, error) {
-	gv, concerned, err := h.selects(ctx, a, state)
+	gv, concerned, err := h.matches(ctx, a, state)
 	if err != nil || !concerned || a.Round > 0 && !r.needsCall(h) {
 		return r, err
 	}
@@ -141,7 +141,7 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	switch {
 	case len(steps) == 0:
 		return false, nil
-	case s.now == nil:
+	case s.Now == nil:
 		return false, apierrors.NewInternalError(fmt.Errorf(
 			"admission webhook %q attempted to modify the object, which is not supported for this operation", h.Name))
 	case *response.PatchType != admissionv1.PatchTypeJSONPatch:

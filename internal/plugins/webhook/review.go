@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/plugins/matching"
 )
 
 // review is an AdmissionReview to send, and the object that receives the response.
@@ -45,22 +47,19 @@ func newRequest(uid types.UID, s *subject) (*admissionv1.AdmissionRequest, error
 	if err != nil {
 		return nil, err
 	}
-	a := s.a
-	requestKind := metav1.GroupVersionKind(s.requestKind())
+	a := s.Write
+	requestKind := metav1.GroupVersionKind(s.RequestKind())
 	requestResource := metav1.GroupVersionResource(a.Resource)
 	request := &admissionv1.AdmissionRequest{
 		UID: uid, Operation: admissionv1.Operation(a.Operation),
-		Kind:        metav1.GroupVersionKind(s.kind),
-		Resource:    metav1.GroupVersionResource(s.gv.WithResource(a.Resource.Resource)),
+		Kind:        metav1.GroupVersionKind(s.Kind),
+		Resource:    metav1.GroupVersionResource(s.Version.WithResource(a.Resource.Resource)),
 		SubResource: a.Subresource,
 		RequestKind: &requestKind, RequestResource: &requestResource, RequestSubResource: a.Subresource,
-		Name: a.Name, Namespace: a.Namespace,
+		Name: a.Name, Namespace: matching.NamespaceOf(a),
 		UserInfo: authenticationv1.UserInfo{Username: a.User, Groups: a.Groups},
 		Object:   runtime.RawExtension{Raw: now}, OldObject: runtime.RawExtension{Raw: old},
-		DryRun: &a.DryRun, Options: runtime.RawExtension{Object: s.options()},
-	}
-	if a.Resource.GroupResource() == namespaces { // in Kubernetes, the namespace of a namespace is its own name
-		request.Namespace = a.Name
+		DryRun: &a.DryRun, Options: runtime.RawExtension{Object: s.Options()},
 	}
 	for key, values := range a.Extra {
 		if request.UserInfo.Extra == nil {

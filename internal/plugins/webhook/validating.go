@@ -50,7 +50,7 @@ func (v *validating) Validate(ctx context.Context, a *admission.Attributes, stat
 	var questions []*invocation
 	subjects := map[schema.GroupVersion]*subject(nil)
 	for _, h := range all {
-		gv, concerned, err := h.selects(ctx, a, state)
+		gv, concerned, err := h.matches(ctx, a, state)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (v *validating) call(ctx context.Context, q *invocation) {
 				string(debug.Stack()))
 			q.err = apierrors.NewInternalError(fmt.Errorf("calling webhook %q panicked: %v", q.hook.Name, p))
 		}
-		v.counts.observe(q.hook, v.step, q.subject.a.Operation, time.Since(start), q.err)
+		v.counts.observe(q.hook, v.step, q.subject.Write.Operation, time.Since(start), q.err)
 	}()
 	q.response, q.err = q.hook.call(ctx, q.subject, false)
 }

@@ -27,14 +27,14 @@ var (
 	validatingConfigurations = schema.GroupResource{Group: group, Resource: "validatingwebhookconfigurations"}
 )
 
-// Plugins are the mutating and the validating plugin, in the order in which they are asked, after all others, and what
-// they count. They let go of their connections when ctx ends. Failures that are ignored go to log.
-func Plugins(ctx context.Context, log *slog.Logger) ([]admission.Plugin, prometheus.Collector) {
+// Plugins returns the plugins that call mutating and validating webhooks, and their metrics. They close their
+// connections when ctx ends. Failures that are ignored go to log.
+func Plugins(ctx context.Context, log *slog.Logger) (mutator, validator admission.Plugin,
+	m prometheus.Collector) {
 	counts := newMetrics()
-	return []admission.Plugin{
-		&mutating{hooks{ctx: ctx, log: log, resource: mutatingConfigurations, step: admits, counts: counts}},
+	return &mutating{hooks{ctx: ctx, log: log, resource: mutatingConfigurations, step: admits, counts: counts}},
 		&validating{hooks{ctx: ctx, log: log, resource: validatingConfigurations, step: validates, counts: counts}},
-	}, counts
+		counts
 }
 
 // isConfiguration reports whether writes of a resource are not sent to webhooks. Otherwise a webhook could prevent

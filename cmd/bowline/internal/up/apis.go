@@ -34,15 +34,6 @@ func partNeeds(controllers serve.Selection, nodes bool) map[string][]schema.Grou
 	return needs
 }
 
-// checkAPIs returns an error if the list of --api is invalid, or turns off what the server or a part needs.
-func checkAPIs(list []string, needs map[string][]schema.GroupVersionResource) error {
-	apis, err := builtin.ParseAPIs(list)
-	if err != nil {
-		return err
-	}
-	return apis.Check(needs)
-}
-
 // offVersions returns the values of --api that turn one group version off.
 func offVersions() []string {
 	versions := builtin.GroupVersions()

@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/serve"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/plugins"
 )
 
@@ -247,7 +248,7 @@ func (f *upFlags) plan() (*plan, error) {
 	if err := plugins.Check(f.admission); err != nil {
 		return nil, cli.Usagef("--admission: %w", err)
 	}
-	if err := checkAPIs(f.api, partNeeds(controllers, f.nodes > 0)); err != nil {
+	if err := builtin.CheckAPIs(f.api, partNeeds(controllers, f.nodes > 0)); err != nil {
 		return nil, cli.Usagef("--api: %w", err)
 	}
 	if err := manifest.Check(f.files); err != nil {

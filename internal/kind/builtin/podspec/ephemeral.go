@@ -27,7 +27,7 @@ const maxDifferences = 100
 // validateEphemeralUpdate validates a write of pods/ephemeralcontainers. It may add containers, but neither change nor
 // remove any, because they run until the pod ends. A patch may change their order.
 func validateEphemeralUpdate(pod, old *corev1.Pod) field.ErrorList {
-	if isMirror(old) {
+	if IsMirror(old) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
 	}
 	errs := validateWholePod(pod, old)
@@ -57,8 +57,8 @@ func validateEphemeralUpdate(pod, old *corev1.Pod) field.ErrorList {
 	return errs
 }
 
-// isMirror reports whether a pod represents a static pod, which a kubelet runs from a file.
-func isMirror(pod *corev1.Pod) bool {
+// IsMirror reports whether a pod represents a static pod, which a kubelet runs from a file.
+func IsMirror(pod *corev1.Pod) bool {
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return mirror
 }

@@ -15,7 +15,7 @@ const onlyComputeChanges = "only cpu and memory resources are mutable"
 // of its class.
 func validateResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
-	case isMirror(old):
+	case IsMirror(old):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
 	case old.Spec.OS != nil && old.Spec.OS.Name == corev1.Windows:
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}

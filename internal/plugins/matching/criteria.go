@@ -1,4 +1,7 @@
-package policy
+// Package matching selects the writes that webhooks and admission policies see, and shows them the written object in
+// the version that their rules name. It follows Kubernetes' package
+// k8s.io/apiserver/pkg/admission/plugin/webhook/predicates and its equivalent for policies.
+package matching
 
 import (
 	"context"
@@ -15,10 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-type namedRule = admissionregistrationv1.NamedRuleWithOperations
+var namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// match is the parsed matchConstraints of a policy, or the matchResources of a binding. Nil matches every write.
-type match struct {
+// Rule selects writes by operation, resource and name.
+type Rule = admissionregistrationv1.NamedRuleWithOperations
+
+// Criteria are the parsed rules and selectors of a webhook, a policy or a binding. Nil matches every write.
+type Criteria struct {
 	*admissionregistrationv1.MatchResources
 	// namespaces and objects are nil for a selector that selects everything. err is the parse error of an invalid
 	// selector.
@@ -26,23 +32,24 @@ type match struct {
 	err                 error
 }
 
-func newMatch(m *admissionregistrationv1.MatchResources) *match {
+// New returns the criteria of m, which may be nil. Without rules they match writes of all resources.
+func New(m *admissionregistrationv1.MatchResources) *Criteria {
 	if m == nil {
 		return nil
 	}
-	parsed := &match{MatchResources: m}
-	parsed.namespaces, parsed.objects = parsed.selector(m.NamespaceSelector), parsed.selector(m.ObjectSelector)
-	return parsed
+	c := &Criteria{MatchResources: m}
+	c.namespaces, c.objects = c.selector(m.NamespaceSelector), c.selector(m.ObjectSelector)
+	return c
 }
 
 // selector parses s. It returns nil if s selects everything or is invalid.
-func (m *match) selector(s *metav1.LabelSelector) labels.Selector {
+func (c *Criteria) selector(s *metav1.LabelSelector) labels.Selector {
 	if s == nil {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		m.err = err
+		c.err = err
 		return nil
 	}
 	if selector.Empty() {
@@ -51,14 +58,14 @@ func (m *match) selector(s *metav1.LabelSelector) labels.Selector {
 	return selector
 }
 
-// resources returns the resources that the rules name, or nil if they may match any resource.
-func (m *match) resources() map[string]bool {
-	if m == nil || len(m.ResourceRules) == 0 {
+// Resources returns the resources that the rules name, or nil if they may match any resource.
+func (c *Criteria) Resources() map[string]bool {
+	if c == nil || len(c.ResourceRules) == 0 {
 		return nil
 	}
 	names := map[string]bool{}
-	for i := range m.ResourceRules {
-		for _, r := range m.ResourceRules[i].Resources {
+	for i := range c.ResourceRules {
+		for _, r := range c.ResourceRules[i].Resources {
 			name, _, _ := strings.Cut(r, "/")
 			if name == "*" {
 				return nil
@@ -69,40 +76,40 @@ func (m *match) resources() map[string]bool {
 	return names
 }
 
-// matches reports whether a write matches, and in which version of the resource. It returns no error if the rules do
-// not match the write.
-func (m *match) matches(ctx context.Context, a *admission.Attributes,
+// Match reports whether a write matches, and in which version of the resource. It does not evaluate match conditions,
+// which need the object in that version. It returns no error if the rules do not match the write.
+func (c *Criteria) Match(ctx context.Context, a *admission.Attributes,
 	state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
 	gv = a.Resource.GroupVersion()
-	if m == nil {
+	if c == nil {
 		return gv, true, nil
 	}
-	if len(m.ResourceRules) > 0 {
-		if gv, yes = m.version(m.ResourceRules, a); !yes {
+	if len(c.ResourceRules) > 0 {
+		if gv, yes = c.version(c.ResourceRules, a); !yes {
 			return gv, false, nil
 		}
 	}
-	if m.objects != nil && !m.selectsObject(a, a.Object) && !m.selectsObject(a, a.Old) {
+	if c.objects != nil && !c.selectsObject(a, a.Object) && !c.selectsObject(a, a.Old) {
 		return gv, false, nil
 	}
-	if _, out := m.version(m.ExcludeResourceRules, a); out {
+	if _, out := c.version(c.ExcludeResourceRules, a); out {
 		return gv, false, nil
 	}
-	if yes, err = m.selectsNamespace(ctx, a, state); yes && m.err != nil {
-		return gv, false, apierrors.NewInternalError(m.err)
+	if yes, err = c.selectsNamespace(ctx, a, state); yes && c.err != nil {
+		return gv, false, apierrors.NewInternalError(c.err)
 	}
 	return gv, yes, err
 }
 
 // version returns the version in which the rules match a write: that of the request or, if the match policy is
 // Equivalent, the first served version that one of the rules matches.
-func (m *match) version(rules []namedRule, a *admission.Attributes) (gv schema.GroupVersion, yes bool) {
+func (c *Criteria) version(rules []Rule, a *admission.Attributes) (gv schema.GroupVersion, yes bool) {
 	for i := range rules {
 		if ruleMatches(&rules[i], a, a.Resource.GroupVersion()) {
 			return a.Resource.GroupVersion(), true
 		}
 	}
-	if m.MatchPolicy == nil || *m.MatchPolicy != admissionregistrationv1.Equivalent || a.ServedKind == nil {
+	if c.MatchPolicy == nil || *c.MatchPolicy != admissionregistrationv1.Equivalent || a.ServedKind == nil {
 		return gv, false
 	}
 	endpoints, sub := a.ServedKind.Info().Endpoints, a.ServedKind.Info().Subresource(a.Subresource)
@@ -117,7 +124,7 @@ func (m *match) version(rules []namedRule, a *admission.Attributes) (gv schema.G
 	return gv, false
 }
 
-func ruleMatches(r *namedRule, a *admission.Attributes, gv schema.GroupVersion) bool {
+func ruleMatches(r *Rule, a *admission.Attributes, gv schema.GroupVersion) bool {
 	return hasOperation(r.Operations, a.Operation) && has(r.APIGroups, gv.Group) && has(r.APIVersions, gv.Version) &&
 		hasResource(r.Resources, a.Resource.Resource, a.Subresource) && inScope(r.Scope, a) &&
 		(len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
@@ -155,33 +162,35 @@ func inScope(scope *admissionregistrationv1.ScopeType, a *admission.Attributes) 
 	return within == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
-// selectsObject matches the object selector against the labels of the object that the policy sees. For a subresource
-// with its own kind, such as a Scale, these are the labels of the view.
-func (m *match) selectsObject(a *admission.Attributes, obj kind.Object) bool {
+// selectsObject matches the object selector against the labels of an object. For a subresource with its own kind, such
+// as a Scale, these are the labels of the view.
+func (c *Criteria) selectsObject(a *admission.Attributes, obj kind.Object) bool {
 	if obj == nil {
 		return false
 	}
 	sub := a.ServedKind.Info().Subresource(a.Subresource)
 	if sub == nil || sub.View == nil {
-		return m.objects.Matches(labels.Set(obj.GetLabels()))
+		return c.objects.Matches(labels.Set(obj.GetLabels()))
 	}
 	view, err := sub.View(obj)
 	if err != nil {
 		return false
 	}
 	meta, ok := view.(metav1.Object)
-	return ok && m.objects.Matches(labels.Set(meta.GetLabels()))
+	return ok && c.objects.Matches(labels.Set(meta.GetLabels()))
 }
 
 // selectsNamespace matches the namespace selector against the labels of the object's namespace; for a write of a
 // namespace, against its new labels. Other cluster-scoped objects always match.
-func (m *match) selectsNamespace(ctx context.Context, a *admission.Attributes, state admission.Reader) (bool, error) {
-	name := namespaceOf(a)
-	if m.namespaces == nil || name == "" {
+func (c *Criteria) selectsNamespace(
+	ctx context.Context, a *admission.Attributes, state admission.Reader,
+) (bool, error) {
+	name := NamespaceOf(a)
+	if c.namespaces == nil || name == "" {
 		return true, nil
 	}
 	if a.Resource.GroupResource() == namespaces && a.Subresource == "" && a.Object != nil {
-		return m.namespaces.Matches(labels.Set(a.Object.GetLabels())), nil
+		return c.namespaces.Matches(labels.Set(a.Object.GetLabels())), nil
 	}
 	obj, err := state.Get(ctx, namespaces, "", name)
 	switch {
@@ -190,11 +199,11 @@ func (m *match) selectsNamespace(ctx context.Context, a *admission.Attributes, s
 	case obj == nil:
 		return false, apierrors.NewNotFound(namespaces, name)
 	}
-	return m.namespaces.Matches(labels.Set(obj.GetLabels())), nil
+	return c.namespaces.Matches(labels.Set(obj.GetLabels())), nil
 }
 
-// namespaceOf returns the namespace of a write. As in Kubernetes, that of a namespace is the namespace itself.
-func namespaceOf(a *admission.Attributes) string {
+// NamespaceOf returns the namespace of a write. As in Kubernetes, that of a namespace is the namespace itself.
+func NamespaceOf(a *admission.Attributes) string {
 	if a.Resource.GroupResource() == namespaces {
 		return a.Name
 	}
