@@ -99,6 +99,20 @@ func (s *state) snapshot() *Snapshot {
 	return latest
 }
 
+// few returns the current objects of a prefix, if there are at most limit.
+func (s *state) few(prefix object.Key, limit int) (few []*object.Object, found bool) {
+	defer s.lock.read().RUnlock()
+	end := prefixEnd(prefix)
+	s.objects.ascend(prefix, func(i item) bool {
+		if i.object.Key >= end {
+			return false
+		}
+		few = append(few, i.object)
+		return len(few) <= limit
+	})
+	return few, len(few) <= limit
+}
+
 // snapshotAt returns the state at an older revision. The caller holds the lock.
 func (s *state) snapshotAt(revision object.Revision) *Snapshot {
 	latest := s.snapshot()

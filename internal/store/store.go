@@ -107,6 +107,20 @@ func (s *Store) Get(key object.Key) *object.Object {
 	return s.state.objects.get(key)
 }
 
+// Few returns the objects of a prefix in the latest state, in key order, if there are at most limit; otherwise found is
+// false. Unlike after a Snapshot, the next commit copies no part of the state. Few may wait for a shared log.
+func (s *Store) Few(ctx context.Context, prefix object.Key, limit int) (few []*object.Object, found bool, err error) {
+	current, err := s.log.Current(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := s.state.await(ctx, current); err != nil {
+		return nil, false, err
+	}
+	few, found = s.state.few(prefix, limit)
+	return few, found, nil
+}
+
 // Current returns the revision of the published state.
 func (s *Store) Current() object.Revision { return s.state.published() }
 

@@ -34,6 +34,10 @@ func NewReader(s *store.Store, kinds *kind.Registry) *Reader {
 	return &Reader{store: s, kinds: kinds, watches: map[schema.GroupResource]*store.Watch{}}
 }
 
+// fewObjects is how many objects List reads without a snapshot. Plugins list the quotas, limit ranges or classes that
+// apply to a write, which are few, for each write.
+const fewObjects = 64
+
 // Get implements admission.Reader.
 func (r *Reader) Get(_ context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error) {
 	k, served := r.kinds.Stored(resource)
@@ -57,12 +61,9 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupResource, namesp
 	if !served {
 		return nil
 	}
-	codec := kind.CodecOf(k)
-	snapshot, err := r.store.Snapshot(ctx, store.Latest())
-	if err != nil {
-		return err
-	}
-	snapshot.Scan(object.Prefix(resource, namespace), "", func(o *object.Object) bool {
+	codec, prefix := kind.CodecOf(k), object.Prefix(resource, namespace)
+	var err error
+	decoded := func(o *object.Object) bool {
 		if o.Uninitialized() {
 			return true
 		}
@@ -71,7 +72,24 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupResource, namesp
 			return false
 		}
 		return yield(obj)
-	})
+	}
+	few, found, failure := r.store.Few(ctx, prefix, fewObjects)
+	switch {
+	case failure != nil:
+		return failure
+	case found:
+		for _, o := range few {
+			if !decoded(o) {
+				break
+			}
+		}
+		return err
+	}
+	snapshot, failure := r.store.Snapshot(ctx, store.Latest())
+	if failure != nil {
+		return failure
+	}
+	snapshot.Scan(prefix, "", decoded)
 	return err
 }
 

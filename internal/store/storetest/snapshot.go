@@ -103,6 +103,12 @@ func scanIsOrderedWithinPrefix(t *testing.T, start func(store.Options) *store.St
 		all: 302, inDefault: 300, object.Prefix(configMaps, "default2"): 1, object.Prefix(configMaps, "none"): 0,
 		object.Prefix(networks, ""): 1, Key("n007"): 1, Key("n00"): 0,
 	} {
+		for _, limit := range []int{want - 1, want, want + 1} {
+			few, found, err := s.Few(t.Context(), prefix, limit)
+			if err != nil || found != (limit >= want) || found && len(few) != want {
+				t.Errorf("%s: Few(%d) returned %d objects, %t, %v; want %d", prefix, limit, len(few), found, err, want)
+			}
+		}
 		if got := contents(state, prefix, base); len(got) != want || state.Len(prefix, "") != want ||
 			state.Len(prefix, prefix+"\xff") != 0 {
 			t.Errorf("%s: Scan yields %d objects and Len is %d, want %d", prefix, len(got), state.Len(prefix, ""), want)
