@@ -20,20 +20,27 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
 	"github.com/bowline-dev/bowline/internal/discovery"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/quota"
 )
 
-// maxWait is how long Reconcile waits for a new cache.
-const maxWait = 5 * time.Second
+const (
+	// maxWait is how long Reconcile waits for a new cache.
+	maxWait = 5 * time.Second
+	// maxLag is how long Reconcile waits for a cache that may lag behind a quota before it lists the objects instead.
+	// The cache of a resource that does not change learns of its progress only by bookmarks.
+	maxLag = 100 * time.Millisecond
+)
 
 // errNotServed means that the counted resource is not served at the moment.
 var errNotServed = errors.New("it is not served")
 
-// caches holds the caches of the resources that quotas count.
+// caches holds the caches of the resources that quotas count. Unlike the caches that controllers share, they include
+// objects with pending initializers, because the server charges those too.
 type caches struct {
-	manager  *controller.Manager
-	others   *informer.Factory // caches of metadata that no other controller uses
-	onChange func(resource schema.GroupResource, namespace string)
+	manager   *controller.Manager
+	informers *informer.Factory
+	onChange  func(resource schema.GroupResource, namespace string)
 
 	mu      sync.Mutex
 	caches  map[schema.GroupResource]cache
@@ -46,6 +53,8 @@ type cache struct {
 	discoveredAt time.Time // time of the discovery that confirmed the version
 	synced       <-chan struct{}
 	list         func(namespace string) iter.Seq[client.Object]
+	// catchUp waits until list has all changes up to a revision.
+	catchUp func(context.Context, object.Revision) error
 	// newest lists the objects by a request to the server.
 	newest func(ctx context.Context, namespace string) ([]client.Object, error)
 	stop   func()
@@ -53,8 +62,8 @@ type cache struct {
 
 func newCaches(m *controller.Manager, onChange func(schema.GroupResource, string)) *caches {
 	f := &caches{
-		manager: m, others: m.NewInformers(informer.FactoryOptions{}), onChange: onChange,
-		caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
+		manager: m, informers: m.NewInformers(informer.FactoryOptions{Uninitialized: true, Transform: trimmed}),
+		onChange: onChange, caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
 	}
 	f.followDefinitions()
 	return f
@@ -77,15 +86,21 @@ func (f *caches) list(ctx context.Context, resource schema.GroupResource,
 	}
 }
 
-// newest returns the objects of a resource in a namespace as the server has them.
-func (f *caches) newest(ctx context.Context, resource schema.GroupResource,
+// listSince returns the objects of a resource in a namespace at a revision or a later one: from the cache if it catches
+// up soon, and otherwise by a request.
+func (f *caches) listSince(ctx context.Context, revision object.Revision, resource schema.GroupResource,
 	namespace string) (iter.Seq[client.Object], error) {
 	c, err := f.cache(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	catchingUp, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()
+	if c.catchUp(catchingUp, revision) == nil {
+		return c.list(namespace), nil
+	}
+	ctx, cancelList := context.WithTimeout(ctx, maxWait)
+	defer cancelList()
 	all, err := c.newest(ctx, namespace)
 	if err != nil && !apierrors.IsNotFound(err) { // without its definition, a custom resource has no objects
 		return nil, fmt.Errorf("cannot count %s: %w", resource, err)
@@ -128,27 +143,20 @@ func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cach
 }
 
 func (f *caches) start(resource schema.GroupVersionResource) cache {
-	shared := f.manager.Informers()
 	switch resource.GroupResource() {
 	case quota.Pods:
-		return startCache[*corev1.Pod](f, shared, resource)
+		return startCache[*corev1.Pod](f, resource)
 	case quota.Services:
-		return startCache[*corev1.Service](f, shared, resource)
+		return startCache[*corev1.Service](f, resource)
 	case quota.Claims:
-		return startCache[*corev1.PersistentVolumeClaim](f, shared, resource)
+		return startCache[*corev1.PersistentVolumeClaim](f, resource)
 	}
-	c := startCache[*metav1.PartialObjectMetadata](f, f.others, resource)
-	stop := c.stop
-	c.stop = func() {
-		stop()
-		informer.Drop[*metav1.PartialObjectMetadata](f.others, resource)
-	}
-	return c
+	return startCache[*metav1.PartialObjectMetadata](f, resource)
 }
 
 // startCache starts the cache of a resource as objects of type T.
-func startCache[T client.Object](f *caches, informers *informer.Factory, resource schema.GroupVersionResource) cache {
-	objects := informer.For[T](informers, resource)
+func startCache[T client.Object](f *caches, resource schema.GroupVersionResource) cache {
+	objects := informer.For[T](f.informers, resource)
 	notify := func(obj T) { f.onChange(resource.GroupResource(), obj.GetNamespace()) }
 	registration := objects.AddHandler(informer.HandlerFuncs[T]{
 		Add: func(obj T, _ bool) { notify(obj) },
@@ -159,8 +167,22 @@ func startCache[T client.Object](f *caches, informers *informer.Factory, resourc
 		},
 		Delete: func(obj T, _ bool) { notify(obj) },
 	})
-	served := client.Of[T](f.manager.Client(), resource).Uninitialized() // which were charged at their create
-	return cache{resource: resource, synced: objects.Synced(), stop: registration.Remove,
+	served := client.Of[T](f.manager.Client(), resource).Uninitialized()
+	return cache{
+		resource: resource,
+		synced:   objects.Synced(),
+		list: func(namespace string) iter.Seq[client.Object] {
+			return func(yield func(client.Object) bool) {
+				for obj := range objects.Indexer().Each("namespace", namespace) {
+					if !yield(obj) {
+						return
+					}
+				}
+			}
+		},
+		catchUp: func(ctx context.Context, revision object.Revision) error {
+			return objects.WaitForRevision(ctx, informer.Key{}, revision)
+		},
 		newest: func(ctx context.Context, namespace string) (all []client.Object, err error) {
 			for obj, err := range served.All(ctx, namespace, metav1.ListOptions{}) {
 				if errors.Is(err, client.ErrIncomplete) {
@@ -173,15 +195,30 @@ func startCache[T client.Object](f *caches, informers *informer.Factory, resourc
 			}
 			return all, nil
 		},
-		list: func(namespace string) iter.Seq[client.Object] {
-			return func(yield func(client.Object) bool) {
-				for obj := range objects.Indexer().Each("namespace", namespace) {
-					if !yield(obj) {
-						return
-					}
-				}
+		stop: func() {
+			registration.Remove()
+			informer.Drop[T](f.informers, resource)
+		},
+	}
+}
+
+// trimmed drops most of what the usage of an object does not depend on, to save memory.
+func trimmed(obj client.Object) (client.Object, error) {
+	obj.SetManagedFields(nil)
+	obj.SetLabels(nil)
+	obj.SetOwnerReferences(nil)
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		obj.Annotations, obj.Spec.Volumes = nil, nil
+		for _, containers := range [][]corev1.Container{obj.Spec.InitContainers, obj.Spec.Containers} {
+			for i, c := range containers {
+				containers[i] = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
 			}
-		}}
+		}
+	case *metav1.PartialObjectMetadata:
+		obj.Annotations = nil
+	}
+	return obj, nil
 }
 
 // affectsUsage reports whether an update may change an object's usage.

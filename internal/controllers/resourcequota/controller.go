@@ -23,6 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
+	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/quota"
 )
 
@@ -54,7 +55,7 @@ func Add(m *controller.Manager) *controller.Controller {
 			controller.For(c.quotas, controller.If(specChanged)),
 			controller.Watches(c.quotas, c.recheckLater, controller.If(statusChanged)), &c.trigger,
 		},
-		Caches: []*informer.Factory{m.Informers(), c.caches.others},
+		Caches: []*informer.Factory{m.Informers(), c.caches.informers},
 	})
 }
 
@@ -100,8 +101,8 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 }
 
 // Reconcile computes the usage of a quota. The caches may lag behind the quota's status, to which the server adds new
-// objects. Before it writes the status, Reconcile therefore lists the objects. If a write was charged meanwhile, the
-// update conflicts and is retried.
+// objects. Before it writes the status, Reconcile therefore counts again what has changed, from a state that is not
+// older than the quota. If a write was charged meanwhile, the update conflicts and is retried.
 func (c *counter) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	q, err := c.quotas.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
@@ -110,11 +111,22 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 	if err != nil {
 		return controller.Result{}, err
 	}
-	s, actions, failure := c.read(ctx, q, c.caches.list)
+	s, actions, failure := c.read(ctx, q, everyResource, c.caches.list)
 	d := decide(s)
 	if d.status != nil {
-		s, actions, failure = c.read(ctx, q, c.caches.newest)
+		revision, err := object.ParseRevision(q.ResourceVersion)
+		if err != nil {
+			return controller.Result{}, err
+		}
+		since := func(ctx context.Context, in schema.GroupResource, namespace string) (iter.Seq[client.Object], error) {
+			return c.caches.listSince(ctx, revision, in, namespace)
+		}
+		var again []action.Action
+		after := d.after
+		s, again, failure = c.read(ctx, q, s.toConfirm(d), since) // which reads what has failed, too
 		d = decide(s)
+		d.after = min(d.after, after)
+		actions = append(actions, again...)
 	}
 	result, err := c.executor.Do(ctx, append(actions, s.actions(d)...)...)
 	if apierrors.IsConflict(err) {
@@ -123,15 +135,18 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 	return result, errors.Join(failure, err)
 }
 
-// read reads the objects that a quota counts. The actions requeue the quota.
-func (c *counter) read(ctx context.Context, q *corev1.ResourceQuota,
+// everyResource is the filter of read that excludes nothing.
+func everyResource(schema.GroupResource) bool { return true }
+
+// read reads the objects of the resources that a quota counts and the filter includes. The actions requeue the quota.
+func (c *counter) read(ctx context.Context, q *corev1.ResourceQuota, includes func(schema.GroupResource) bool,
 	list func(context.Context, schema.GroupResource, string) (iter.Seq[client.Object], error),
 ) (s input, actions []action.Action, failure error) {
 	s = input{quota: q, objects: map[schema.GroupResource]iter.Seq[client.Object]{}, now: time.Now()}
 	var failures []error
 	for name := range q.Spec.Hard {
 		resource, counted := quota.CountedResource(name)
-		if _, known := s.objects[resource]; known || !counted {
+		if _, known := s.objects[resource]; known || !counted || !includes(resource) {
 			continue
 		}
 		if after := c.caches.untilRediscovery(resource); after > 0 {

@@ -29,7 +29,7 @@ type decision struct {
 	after time.Duration
 }
 
-// decide computes the usage. Amounts of resources that could not be listed remain unchanged.
+// decide computes the usage. Amounts of resources without objects in the input remain unchanged.
 func decide(s input) (d decision) {
 	status := &corev1.ResourceQuotaStatus{Hard: s.quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
 	if status.Hard == nil {
@@ -60,6 +60,22 @@ func decide(s input) (d decision) {
 		d.status = status
 	}
 	return d
+}
+
+// toConfirm returns a filter of the resources of which a decision changes an amount, and of those that it could not
+// count.
+func (s input) toConfirm(d decision) func(schema.GroupResource) bool {
+	changed := map[schema.GroupResource]bool{}
+	for name, amount := range d.status.Used {
+		previous, known := s.quota.Status.Used[name]
+		if in, counted := quota.CountedResource(name); counted && (!known || amount.Cmp(previous) != 0) {
+			changed[in] = true
+		}
+	}
+	return func(resource schema.GroupResource) bool {
+		_, known := s.objects[resource]
+		return changed[resource] || !known
+	}
 }
 
 // actions returns the actions of a decision.
