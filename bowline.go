@@ -89,6 +89,12 @@ type Options struct {
 	// Authority is the PEM bundle of the CA certificates that verify the certificate in TLS. Each namespace has it
 	// in its ConfigMap kube-root-ca.crt. It is ignored if the plane generates its certificates.
 	Authority []byte
+	// Kubelets configures the connections to kubelets, for exec, attach, port-forward, logs and proxies: the client
+	// certificate with which the plane authenticates, and the RootCAs that verify the kubelets. Without RootCAs,
+	// the certificates of kubelets are not verified, like by a kube-apiserver without --kubelet-certificate-authority.
+	// If Kubelets is nil, the client certificate is one of the user kube-apiserver-kubelet-client in the group
+	// system:masters if the plane generates its certificates; otherwise there is none.
+	Kubelets *tls.Config
 	// Controllers selects among the names that the function Controllers returns, as kube-controller-manager does: a
 	// name enables a controller, -name disables it, * enables all others. Start fails for an unknown name. A nil or
 	// empty list selects the controllers without which the API is incomplete: they delete the contents of namespaces,
@@ -102,6 +108,11 @@ type Options struct {
 	// bowline up turns it on if that controller runs. The function AdmissionPlugins returns the names; Start fails for
 	// any other.
 	Admission []string
+	// AdmissionConfig names the file that configures admission plugins, an AdmissionConfiguration as of
+	// kube-apiserver's option --admission-control-config-file. EventRateLimit and ImagePolicyWebhook need it;
+	// PodNodeSelector, PodSecurity and PodTolerationRestriction can do without it. Start fails if the file is wrong.
+	// Forks read it again.
+	AdmissionConfig string
 	// API turns group versions and resources of built-in kinds on or off, in the syntax of kube-apiserver's option
 	// --runtime-config: policy/v1beta1=false, v1/podtemplates=false, api/beta=false. All are on by default. Clients,
 	// also in this process, do not find a resource that is off; its objects remain stored, also if their namespace is
@@ -169,6 +180,10 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err == nil {
 		err = plugins.Check(o.Admission)
 	}
+	var settings plugins.Settings
+	if err == nil {
+		settings, err = plugins.ReadSettings(o.AdmissionConfig, o.Admission)
+	}
 	if err == nil {
 		err = checkAPI(o.API, o.Controllers)
 	}
@@ -179,7 +194,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	return newPlane(ctx, o, state, nil)
+	return newPlane(ctx, o, settings, state, nil)
 }
 
 // storeOptions returns the options of a plane's store. The memory of the process bounds what it holds.
@@ -199,7 +214,8 @@ func storeOptions(o Options) store.Options {
 
 // newPlane starts a plane on a store and takes ownership of it. o.Controllers must be a result of selectControllers.
 // parent is the server of the plane that is forked, or nil.
-func newPlane(ctx context.Context, o Options, state *store.Store, parent *server.Server) (*Plane, error) {
+func newPlane(ctx context.Context, o Options, settings plugins.Settings, state *store.Store, parent *server.Server) (
+	*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -208,14 +224,14 @@ func newPlane(ctx context.Context, o Options, state *store.Store, parent *server
 	p.journal = why.New(why.Options{Log: o.Logger})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.start(ctx, parent); err != nil {
+	if err := p.start(ctx, settings, parent); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	return p, nil
 }
 
-func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
+func (p *Plane) start(ctx context.Context, settings plugins.Settings, parent *server.Server) (err error) {
 	o := p.options
 	authenticators := []auth.Authenticator{auth.InProcess()}
 	if o.Listen != "" {
@@ -230,21 +246,28 @@ func (p *Plane) start(ctx context.Context, parent *server.Server) (err error) {
 		return err
 	}
 	mutating, validating, webhookMetrics := webhook.Plugins(p.ctx, o.Logger)
+	kubelets := o.Kubelets
+	if kubelets == nil && p.keys != nil {
+		kubelets = p.keys.KubeletConfig()
+	}
 	_, inMemory := o.Storage.(*memory.Log)
 	encodings := int(min(encodingBudget, capacity.Memory()/encodingShare))
 	kinds := kind.NewRegistry(apis.Kinds(object.NewCache(encodings))...)
+	settings.Kinds = kinds
 	p.server, err = server.New(ctx, server.Options{
 		Store:         p.store,
 		Kinds:         kinds,
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
-		Plugins: plugins.Select(o.Admission, o.Plugins,
-			&plugins.Initializers{}, mutating, policy.Validating(kinds), validating),
+		Plugins: settings.Select(o.Admission, o.Plugins,
+			&plugins.Initializers{}, policy.Mutating(kinds), mutating,
+			policy.Validating(kinds), validating),
 		Initial:        p.initial(),
 		DisableExpiry:  o.SkipBootstrap,
 		ReuseKinds:     parent,
 		Checks:         p.checks(o.Storage),
 		Prompt:         inMemory,
+		Kubelet:        kubelets,
 		Why:            p.journal,
 		Collectors:     []prometheus.Collector{p.metrics, webhookMetrics},
 		TracerProvider: o.TracerProvider,

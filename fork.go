@@ -35,6 +35,10 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if o.Controllers, err = selectControllers(o.Controllers); err == nil {
 		err = plugins.Check(o.Admission)
 	}
+	var settings plugins.Settings
+	if err == nil {
+		settings, err = plugins.ReadSettings(o.AdmissionConfig, o.Admission)
+	}
 	if err == nil {
 		err = checkAPI(o.API, o.Controllers)
 	}
@@ -45,5 +49,5 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if err != nil {
 		return nil, fmt.Errorf("forking the control plane: %w", err)
 	}
-	return newPlane(ctx, o, state, p.server)
+	return newPlane(ctx, o, settings, state, p.server)
 }

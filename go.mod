@@ -33,9 +33,11 @@ require (
 	k8s.io/apiserver v0.37.2 // CEL of custom resources: what their rules cost
 	k8s.io/client-go v0.37.2 // REST, kubeconfig, and the clients that the tests are written with
 	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
+	k8s.io/cri-streaming v0.37.2 // tests: the streams of a kubelet
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
 	k8s.io/pod-security-admission v0.37.2 // the checks of the Pod Security Standards, version by version
+	k8s.io/streaming v0.37.2 // SPDY connections to kubelets
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them; a cache of patterns
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked
 	sigs.k8s.io/randfill v1.0.0 // tests: random objects of every kind
@@ -69,9 +71,11 @@ require (
 	github.com/go-openapi/swag/stringutils v0.27.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
+	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/moby/spdystream v0.5.1 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
@@ -99,6 +103,5 @@ require (
 	google.golang.org/grpc v1.83.1 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/component-base v0.37.2 // indirect
-	k8s.io/streaming v0.37.2 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 )

@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"kind":      {"object", "internal"},
 	"patch":     {"object", "kind"},
 	"admission": {"object", "kind", "patch"},
-	"plugins":   {"object", "kind", "patch", "admission", "quota"},
+	"plugins":   {"object", "kind", "patch", "admission", "quota", "internal"},
 	"quota":     {},
 	"store":     {"object", "internal"},
 	"auth":      {"object", "internal"},
@@ -113,11 +113,12 @@ func layer(path string) string {
 // from httpapi to the store.
 var serverImports = map[string][]string{
 	"": {"*"},
-	"httpapi": {"discovery", "fair", "metrics", "openapi", "operations", "read", "render", "request", "stage",
-		"status", "stored", "tasks", "write"},
+	"httpapi": {"connect", "discovery", "fair", "metrics", "openapi", "operations", "read", "render", "request",
+		"stage", "status", "stored", "tasks", "write"},
 	"operations": {"claim", "status", "stored", "tasks"},
 	"read":       {"request", "stage", "status", "stored", "tasks"},
 	"write":      {"claim", "request", "review", "stage", "status", "stored", "tasks"},
+	"connect":    {"request", "stage", "stored", "tasks"},
 	"review":     {"request", "stored"},
 	"render":     {"request", "stage", "stored"},
 	"crd":        {"status", "stored", "tasks"},

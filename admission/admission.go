@@ -20,11 +20,13 @@ import (
 // Operation is the kind of write that a request performs.
 type Operation string
 
-// The operations that plugins are called for. Reads do not go through admission.
+// The operations that plugins are called for. Reads do not go through admission. Connect is a request that the server
+// forwards to a pod or a node: exec, attach, portforward and proxy, whatever its method.
 const (
-	Create Operation = "CREATE"
-	Update Operation = "UPDATE"
-	Delete Operation = "DELETE"
+	Create  Operation = "CREATE"
+	Update  Operation = "UPDATE"
+	Delete  Operation = "DELETE"
+	Connect Operation = "CONNECT"
 )
 
 // Object is an API object: a pointer to a struct of k8s.io/api for a built-in kind, or an *unstructured.Unstructured
@@ -35,7 +37,7 @@ type Object = kind.Object
 // Validate calls, and passes it to one plugin after the other, so that plugins need no locking to access it. A plugin
 // must not use it after its method returned.
 type Attributes struct {
-	// Operation is Create, Update or Delete.
+	// Operation is Create, Update, Delete or Connect.
 	Operation Operation
 	// Resource and Kind have the API version of the request. Object and Old may have another one: objects of
 	// built-in kinds are in the hub version of their kind, custom resources in the version of the request.
@@ -53,7 +55,8 @@ type Attributes struct {
 	Name string
 	// Object is the new state; nil for a delete. For a create of a subresource (an Eviction, a Binding),
 	// Object is the request body and Kind is its kind; the resulting change to the parent object does not go
-	// through admission. Admit may modify Object.
+	// through admission. For a Connect, Object is an *unstructured.Unstructured with the options of the request (a
+	// PodExecOptions), and Kind is their kind. Admit may modify Object.
 	Object Object
 	// Old is the stored state; nil for a create. It is shared and must not be modified.
 	Old Object
@@ -82,15 +85,31 @@ type Attributes struct {
 	// large for that. Only the built-in plugins use it, in Validate. It may be nil.
 	Also func(resource schema.GroupResource, namespace, name string, change func(newest Object) (Object, error)) error
 
+	// Provision creates a namespace that does not exist, as a write of the server itself that goes through admission.
+	// It remains if the write that the plugin admits is rejected. Only the built-in plugins use it, in Admit, and not
+	// for a dry run. It may be nil.
+	Provision func(ctx context.Context, namespace string) error
+
 	// Reinvoke requests a second round of Admit calls on all plugins. A built-in plugin sets it after
 	// changing an Object that earlier plugins had already admitted. It has no effect in round 1.
 	Reinvoke bool
 	// Round is 0 while the plugins are called for the first time. If a plugin sets Reinvoke, all plugins are
 	// called a second time, with Round 1.
 	Round int
-	// Memory is a value that the plugin that sets Reinvoke passes from its first round to its second.
-	Memory any
+
+	remembered map[string]any
 }
+
+// Remember keeps a value for later calls of a plugin for this write: its second Admit, and Validate.
+func (a *Attributes) Remember(plugin string, value any) {
+	if a.remembered == nil {
+		a.remembered = map[string]any{}
+	}
+	a.remembered[plugin] = value
+}
+
+// Remembered returns the value that the plugin last passed to Remember, nil if there is none.
+func (a *Attributes) Remembered(plugin string) any { return a.remembered[plugin] }
 
 // Forbidden returns a 403 error for this write, in Kubernetes' wording. It names the resource and the object; format
 // and args are the reason.

@@ -55,15 +55,16 @@ func (m manifests) install(ctx context.Context, u *user, dir string) ([]byte, er
 
 // read returns the content of the files.
 func (m manifests) read(dir string) (text []byte, err error) {
-	for _, file := range m.files {
-		err = errors.Join(err, filepath.WalkDir(filepath.Join(dir, file), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || !slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(path)) {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			text = slices.Concat(text, []byte("\n---\n"), content)
+	add := func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(path)) {
 			return err
-		}))
+		}
+		content, err := os.ReadFile(path)
+		text = slices.Concat(text, []byte("\n---\n"), content)
+		return err
+	}
+	for _, file := range m.files {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(dir, file), add))
 	}
 	return text, err
 }

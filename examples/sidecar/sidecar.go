@@ -7,7 +7,8 @@
 //	initializer.go         an initializer: the server stores the pod but hides it until a controller has patched it
 //	template.go            the template, and the patches that add it
 //
-// The example's program (cmd) and tests call the package.
+// A third way needs no program: the admission policy in example/mutatingadmissionpolicy.yaml. The example's program
+// (cmd) and tests call the package.
 package sidecar
 
 import (

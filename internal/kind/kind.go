@@ -302,8 +302,27 @@ type Subresource struct {
 	Message func(body runtime.Object) string
 	// Evicts turns a create into a delete of the object that needs the consent of its guards.
 	Evicts *Eviction
-	// Text returns the plain text of the response to a GET (log); if it is nil, the response is 204.
-	Text func(obj Object) (string, error)
+	// Connect marks a subresource that another machine answers: a pod, or the kubelet of a node. nil for others.
+	Connect *Connect
+}
+
+// Connect describes a subresource whose requests the server forwards to another machine (exec, proxy, log).
+type Connect struct {
+	// Proxy makes the subresource accept every method, and a path below it, which is the path at the other machine.
+	Proxy bool
+	// Text makes the response to a GET plain text (log). Admission plugins are not called for it, because it is a read.
+	Text bool
+}
+
+// Connects returns the description of a subresource that another machine answers, or nil.
+func (i *Info) Connects(subresource string) *Connect {
+	if subresource == "" {
+		return nil
+	}
+	if s := i.Subresource(subresource); s != nil {
+		return s.Connect
+	}
+	return nil
 }
 
 // Author is the authenticated user who creates an object. It must not be modified.

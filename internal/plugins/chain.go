@@ -1,9 +1,10 @@
 // Package plugins has the built-in admission plugins and the chain that calls plugins for a write. Select returns the
 // plugins that a server runs: by default those for namespaces, limit ranges, the taint of new nodes, the security of
 // pods, priorities, default tolerations, the classes of storage, runtimes and ingresses, the protection and growth of
-// storage, topology labels, initializers and quotas; the others must be turned on. Package admission defines the
-// interface of plugins, package webhook has the plugins that call webhooks, and package policy the one that applies
-// admission policies.
+// storage, the rights for signers, topology labels, resizes, initializers and quotas; the others must be turned on.
+// ReadSettings reads the file that configures some of them. Package admission defines the interface of plugins, package
+// webhook has the plugins that call webhooks, imagepolicy the one that asks about images, and package policy the one
+// that applies admission policies.
 package plugins
 
 import (

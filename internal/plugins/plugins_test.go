@@ -47,7 +47,7 @@ func create(resource, namespace, name string, obj kind.Object) *admission.Attrib
 }
 
 func admit(s state, a *admission.Attributes) error {
-	chain := plugins.NewChain(s, plugins.Select(nil, nil)...)
+	chain := plugins.NewChain(s, plugins.Settings{}.Select(nil, nil)...)
 	if err := chain.Admit(context.Background(), a); err != nil {
 		return err
 	}

@@ -22,9 +22,14 @@ import (
 
 // PodSecurity rejects pods that violate the level of the Pod Security Standards that a label of their namespace
 // enforces, and warns of pods, and of the pod templates of controllers, that violate the level of another label. It
-// works like Kubernetes' plugin without a configuration: a namespace without labels allows everything, and nothing is
+// works like Kubernetes' plugin: without a configuration, a namespace without labels allows everything, and nothing is
 // exempt. Violations of the level to audit have no effect, because there is no audit log.
-type PodSecurity struct{}
+type PodSecurity struct {
+	// defaults is the policy for namespaces without labels; nil allows everything.
+	defaults *api.Policy
+	// users, namespaces and runtimes are exempt; runtimes are the names of runtime classes.
+	users, namespaces, runtimes []string
+}
 
 // Name implements admission.Plugin.
 func (PodSecurity) Name() string { return "PodSecurity" }
@@ -62,22 +67,22 @@ func (PodSecurity) Handles(op admission.Operation, resource schema.GroupResource
 func (PodSecurity) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
 // Validate implements admission.Plugin.
-func (PodSecurity) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
+func (p PodSecurity) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
 	switch obj := a.Object.(type) {
 	case *corev1.Namespace:
-		return validateSecurityLabels(ctx, a, obj, state)
+		return p.validateLabels(ctx, a, obj, state)
 	case *corev1.Pod:
-		return validatePodSecurity(ctx, a, obj, state)
+		return p.validatePod(ctx, a, obj, state)
 	}
 	template := templateOf(a.Object)
-	if template == nil {
+	if template == nil || p.exempts(a.Namespace, a.User) {
 		return nil
 	}
-	security, found, err := securityOf(ctx, a.Namespace, state)
+	security, found, err := p.of(ctx, a.Namespace, state)
 	if err != nil || !found {
 		return err
 	}
-	return warnOfViolations(a, security.Warn, &template.ObjectMeta, &template.Spec)
+	return p.warnOfViolations(a, security.Warn, &template.ObjectMeta, &template.Spec)
 }
 
 // templateOf returns the template of a controller's pods, or nil.
@@ -103,23 +108,28 @@ func templateOf(obj kind.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// securityOf returns the policy of a namespace, and whether the namespace exists.
-func securityOf(ctx context.Context, namespace string, state admission.Reader) (p api.Policy, found bool, err error) {
+// of returns the policy of a namespace, and whether the namespace exists.
+func (p PodSecurity) of(ctx context.Context, namespace string, state admission.Reader) (asked api.Policy, found bool,
+	err error) {
 	obj, err := state.Get(ctx, namespaces, "", namespace)
 	if err != nil {
-		return p, false, err
+		return asked, false, err
 	}
 	ns, ok := obj.(*corev1.Namespace)
 	if !ok || ns == nil {
-		return p, false, nil
+		return asked, false, nil
 	}
-	p, _ = labelledSecurity(ns)
-	return p, true, nil
+	asked, _ = p.labelled(ns)
+	return asked, true, nil
 }
 
-// validatePodSecurity rejects a pod that violates the level that its namespace enforces.
-func validatePodSecurity(ctx context.Context, a *admission.Attributes, pod *corev1.Pod, state admission.Reader) error {
-	security, found, err := securityOf(ctx, a.Namespace, state)
+// validatePod rejects a pod that violates the level that its namespace enforces.
+func (p PodSecurity) validatePod(ctx context.Context, a *admission.Attributes, pod *corev1.Pod,
+	state admission.Reader) error {
+	if p.exempts(a.Namespace, a.User) {
+		return nil
+	}
+	security, found, err := p.of(ctx, a.Namespace, state)
 	switch {
 	case err != nil:
 		return err
@@ -132,6 +142,9 @@ func validatePodSecurity(ctx context.Context, a *admission.Attributes, pod *core
 	if old, ok := a.Old.(*corev1.Pod); ok && old != nil && !kind.HasInitializers(old) && !changesImages(pod, old) {
 		return nil
 	}
+	if p.exemptsRuntime(&pod.Spec) {
+		return nil
+	}
 	result, err := checkSecurity(security.Enforce, &pod.ObjectMeta, &pod.Spec)
 	switch {
 	case err != nil:
@@ -141,7 +154,7 @@ func validatePodSecurity(ctx context.Context, a *admission.Attributes, pod *core
 	case security.Warn == security.Enforce:
 		return nil
 	}
-	return warnOfViolations(a, security.Warn, &pod.ObjectMeta, &pod.Spec)
+	return p.warnOfViolations(a, security.Warn, &pod.ObjectMeta, &pod.Spec)
 }
 
 // changesImages reports whether an update changes the image of a container or the number of containers. Other changes
@@ -166,9 +179,9 @@ func changesImages(pod, old *corev1.Pod) bool {
 }
 
 // warnOfViolations adds a warning to the response if a pod, or what a template describes, violates a level.
-func warnOfViolations(a *admission.Attributes, level api.LevelVersion, meta *metav1.ObjectMeta,
+func (p PodSecurity) warnOfViolations(a *admission.Attributes, level api.LevelVersion, meta *metav1.ObjectMeta,
 	spec *corev1.PodSpec) error {
-	if a.Warn == nil {
+	if a.Warn == nil || p.exemptsRuntime(spec) {
 		return nil
 	}
 	result, err := checkSecurity(level, meta, spec)

@@ -27,42 +27,54 @@ const (
 	maxPodsTime    = time.Second
 )
 
-// labelledSecurity returns the policy that the labels of a namespace ask for, with an error for each invalid label. An
+// labelled returns the policy that the labels of a namespace ask for, with an error for each invalid label. An
 // unknown level counts as restricted if it is to be enforced and otherwise as privileged, an unknown version as the
 // latest.
-func labelledSecurity(ns *corev1.Namespace) (api.Policy, field.ErrorList) {
-	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
-	return api.PolicyToEvaluate(ns.Labels, api.Policy{Enforce: privileged, Audit: privileged, Warn: privileged})
+func (p PodSecurity) labelled(ns *corev1.Namespace) (api.Policy, field.ErrorList) {
+	return api.PolicyToEvaluate(ns.Labels, p.policy())
 }
 
-// validateSecurityLabels rejects invalid labels of a namespace, unless it had them before, and warns of existing pods
+// validateLabels rejects invalid labels of a namespace, unless it had them before, and warns of existing pods
 // that violate a stricter level or another version.
-func validateSecurityLabels(ctx context.Context, a *admission.Attributes, ns *corev1.Namespace,
+func (p PodSecurity) validateLabels(ctx context.Context, a *admission.Attributes, ns *corev1.Namespace,
 	state admission.Reader) error {
-	security, errs := labelledSecurity(ns)
+	security, errs := p.labelled(ns)
 	old, updates := a.Old.(*corev1.Namespace)
 	updates = updates && old != nil
 	var before api.Policy
 	var had field.ErrorList
 	if updates {
-		before, had = labelledSecurity(old)
+		before, had = p.labelled(old)
 	}
 	if len(errs) > 0 && !reflect.DeepEqual(errs, had) {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Namespace"}, a.Name, errs)
 	}
+	if a.Warn == nil {
+		return nil
+	}
+	exempt := slices.Contains(p.namespaces, ns.Name)
+	if text := p.exemptWarning(ns, security); !updates && exempt && text != "" {
+		a.Warn(text)
+	}
 	is, was := security.Enforce, before.Enforce
-	if !updates || a.Warn == nil || is == was || is.Level == api.LevelPrivileged ||
+	if !updates || is == was || is.Level == api.LevelPrivileged ||
 		is.Version == was.Version && api.CompareLevels(is.Level, was.Level) < 1 {
 		return nil
 	}
-	for _, text := range existingViolations(ctx, state, ns.Name, is) {
+	if exempt {
+		if text := p.exemptWarning(ns, security); text != "" {
+			a.Warn(text)
+		}
+		return nil
+	}
+	for _, text := range p.existingViolations(ctx, state, ns.Name, is) {
 		a.Warn(text)
 	}
 	return nil
 }
 
 // existingViolations returns the warnings about the pods of a namespace that violate a level.
-func existingViolations(ctx context.Context, state admission.Reader, namespace string,
+func (p PodSecurity) existingViolations(ctx context.Context, state admission.Reader, namespace string,
 	level api.LevelVersion) []string {
 	limit := maxPodsTime
 	if deadline, limited := ctx.Deadline(); limited {
@@ -70,7 +82,7 @@ func existingViolations(ctx context.Context, state admission.Reader, namespace s
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c := podCheck{level: level, violating: map[string]violators{}}
+	c := podCheck{level: level, exempt: p.exemptsRuntime, violating: map[string]violators{}}
 	if err := c.list(ctx, state, namespace); err != nil {
 		return []string{"failed to list pods while checking new PodSecurity enforce level"}
 	}
@@ -80,6 +92,8 @@ func existingViolations(ctx context.Context, state admission.Reader, namespace s
 // podCheck is the check of the pods of a namespace.
 type podCheck struct {
 	level api.LevelVersion
+	// exempt reports whether a pod is not checked.
+	exempt func(*corev1.PodSpec) bool
 	// total counts the pods that were listed, and more is set if there may be others.
 	total, checked int
 	more           bool
@@ -102,6 +116,9 @@ func (c *podCheck) list(ctx context.Context, state admission.Reader, namespace s
 	err := state.List(ctx, pods, namespace, func(obj kind.Object) bool {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok {
+			return true
+		}
+		if c.exempt(&pod.Spec) {
 			return true
 		}
 		c.total++

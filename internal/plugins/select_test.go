@@ -17,7 +17,8 @@ import (
 func last(t *testing.T) []admission.Plugin {
 	t.Helper()
 	mutating, validating, _ := webhook.Plugins(context.Background(), slog.New(slog.DiscardHandler))
-	return []admission.Plugin{&plugins.Initializers{}, mutating, policy.Validating(kind.NewRegistry()), validating}
+	return []admission.Plugin{&plugins.Initializers{}, policy.Mutating(kind.NewRegistry()), mutating,
+		policy.Validating(kind.NewRegistry()), validating}
 }
 
 func names(all []admission.Plugin) (names []string) {
@@ -30,7 +31,8 @@ func names(all []admission.Plugin) (names []string) {
 // TestNamesListsAllPlugins checks that Names returns the names of the plugins that Select returns if all are on.
 func TestNamesListsAllPlugins(t *testing.T) {
 	t.Parallel()
-	if got, want := plugins.Names(), names(plugins.Select(plugins.Names(), nil, last(t)...)); !slices.Equal(got, want) {
+	got, want := plugins.Names(), names(plugins.Settings{}.Select(plugins.Names(), nil, last(t)...))
+	if !slices.Equal(got, want) {
 		t.Errorf("names %q, plugins %q", got, want)
 	}
 }
@@ -54,10 +56,12 @@ func TestSelect(t *testing.T) {
 		{[]string{"-ValidatingAdmissionWebhook"}, "ValidatingAdmissionWebhook", false},
 		{[]string{"-ValidatingAdmissionWebhook"}, "MutatingAdmissionWebhook", true},
 		{[]string{"-Initializers"}, "Initializers", false},
+		{nil, "MutatingAdmissionPolicy", true},
+		{[]string{"-MutatingAdmissionPolicy"}, "MutatingAdmissionPolicy", false},
 		{nil, "ValidatingAdmissionPolicy", true},
 		{[]string{"-ValidatingAdmissionPolicy"}, "ValidatingAdmissionPolicy", false},
 	} {
-		got := names(plugins.Select(c.list, []admission.Plugin{plugin{}}, last(t)...))
+		got := names(plugins.Settings{}.Select(c.list, []admission.Plugin{plugin{}}, last(t)...))
 		if slices.Contains(got, c.name) != c.running {
 			t.Errorf("%q: plugins %q, want %s running: %t", c.list, got, c.name, c.running)
 		}

@@ -2,13 +2,10 @@ package plugins
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/admission"
 )
@@ -111,9 +108,7 @@ func checkEphemeralSecrets(pod *corev1.Pod, account *corev1.ServiceAccount) erro
 	for i := range pod.Spec.EphemeralContainers {
 		c := corev1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
 		if err := listed.checkContainer("ephemeral container", &c); err != nil {
-			return &apierrors.StatusError{ErrStatus: metav1.Status{
-				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
-			}}
+			return unknownError("%v", err)
 		}
 	}
 	return nil

@@ -38,11 +38,7 @@ func (RestrictSubjects) Validate(_ context.Context, a *admission.Attributes, _ a
 	if !ok || csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
 		return nil
 	}
-	block, _ := pem.Decode(csr.Spec.Request)
-	if block == nil {
-		return a.Forbidden("failed to parse CSR: %w", errors.New("PEM block type must be CERTIFICATE REQUEST"))
-	}
-	request, err := x509.ParseCertificateRequest(block.Bytes)
+	request, err := parseRequest(csr.Spec.Request)
 	if err != nil {
 		return a.Forbidden("failed to parse CSR: %w", err)
 	}
@@ -54,3 +50,12 @@ func (RestrictSubjects) Validate(_ context.Context, a *admission.Attributes, _ a
 
 // administrators is the group whose members may do everything.
 const administrators = "system:masters"
+
+// parseRequest reads a request for a certificate in PEM.
+func parseRequest(text []byte) (*x509.CertificateRequest, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
+	}
+	return x509.ParseCertificateRequest(block.Bytes)
+}

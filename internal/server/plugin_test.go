@@ -164,11 +164,11 @@ func (attributeMemory) Handles(op admission.Operation, _ resourceOf, _ string) b
 	return op == admission.Delete
 }
 func (attributeMemory) Admit(_ ctx, a *admission.Attributes, _ admission.Reader) error {
-	a.Memory = "admitted"
+	a.Remember("AttributeMemory", "admitted")
 	return nil
 }
 func (attributeMemory) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
-	if a.Memory != "admitted" {
+	if a.Remembered("AttributeMemory") != "admitted" {
 		return errors.New("Validate got other attributes than Admit")
 	}
 	return nil

@@ -22,6 +22,7 @@ const onePod = `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[
 func TestPartsOfPodsAreOwned(t *testing.T) {
 	t.Parallel()
 	w := start(t)
+	w.create(t, "/api/v1/nodes", `{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"4"}}}`)
 	w.send(t, http.MethodPost, podsPath+"?fieldManager=a", onePod).want(t, http.StatusCreated)
 	for sub, c := range map[string]struct{ document, owned string }{
 		"resize": {`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[

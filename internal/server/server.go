@@ -7,6 +7,7 @@
 //	request     the typed form of a request, its options and its result
 //	read        gets, lists, and the one event loop of HTTP watches and in-process sources
 //	write       creates, updates, patches, applies and deletes, a stage at a time
+//	connect     forwards requests to the kubelets of nodes, to pods and to services
 //	review      answers questions about tokens, users and rights
 //	render      encodes results and events: objects, lists, tables, metadata
 //	crd         the kinds that CustomResourceDefinitions define
@@ -23,9 +24,11 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"iter"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -39,6 +42,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/server/connect"
 	"github.com/bowline-dev/bowline/internal/server/crd"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 	"github.com/bowline-dev/bowline/internal/server/expiry"
@@ -82,7 +86,12 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	// Limits bound the concurrency of requests; the zero value derives them from the number of cores.
 	Limits fair.Limits
-	// RequestTimeout bounds every request except watches and backups; 0 means a minute.
+	// Kubelet configures the connections to kubelets: see connect.Options. Dial opens the connections to kubelets, pods
+	// and the endpoints of services; nil means those of a net.Dialer.
+	Kubelet *tls.Config
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	// RequestTimeout bounds every request except watches, backups and those that pods and nodes answer; 0 means a
+	// minute.
 	RequestTimeout time.Duration
 	// Prompt states that the store commits without waiting, in memory: callers in the same process then run
 	// requests on their own goroutine (inprocess.Prompt). Admission plugins must end with their context.
@@ -102,6 +111,7 @@ type Server struct {
 	definitions *crd.Definitions
 	expiry      *expiry.Expiry
 	reads       *read.Reader
+	connector   *connect.Connector
 	handler     *httpapi.Handler
 	tasks       *tasks.Group
 	// cancelConversions ends the calls of conversion webhooks.
@@ -149,9 +159,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		}),
 		Definitions: s.definitions, Expiry: s.expiry, Select: s.reads.Page, Observe: counts.Admitted, Tasks: s.tasks,
 	})
+	s.connector = connect.New(connect.Options{
+		Store: o.Store, Kinds: o.Kinds, Reader: reader, Admit: writer.AdmitConnection, Tasks: s.tasks,
+		Kubelet: o.Kubelet, Dial: o.Dial, Timeout: o.RequestTimeout,
+	})
 	s.handler = httpapi.New(httpapi.Options{
 		Store: o.Store, Kinds: o.Kinds, Authenticator: o.Authenticator, Authorizer: o.Authorizer,
-		Read: s.reads, Write: writer, Undefined: s.definitions.Undefined,
+		Read: s.reads, Write: writer, Connect: s.connector, Undefined: s.definitions.Undefined,
 		Discovery: discovery.New(o.Kinds), OpenAPI: openapi.New(o.Kinds, version.GitVersion),
 		Backup: &operations.Backup{Store: o.Store, Tasks: s.tasks, Log: o.Log}, Why: o.Why,
 		Checks: s.checks(o.Checks), Metrics: counts, Tracer: tracer(o.TracerProvider), Fair: queue, Tasks: s.tasks,
@@ -207,6 +221,7 @@ func (s *Server) Close() { s.Shutdown(context.Background()) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.tasks.Cancel()
 	s.expiry.Stop()
+	defer s.connector.Close()
 	return s.tasks.Wait(ctx)
 }
 

@@ -98,6 +98,8 @@ func (s *Subject) Options() runtime.Object {
 	case admission.Update:
 		return &metav1.UpdateOptions{TypeMeta: of("UpdateOptions"), DryRun: dryRun, FieldManager: a.FieldManager,
 			FieldValidation: a.FieldValidation}
+	case admission.Connect:
+		return nil
 	}
 	options := &metav1.DeleteOptions{}
 	if a.Deletion != nil {

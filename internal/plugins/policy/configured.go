@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
@@ -19,6 +20,7 @@ import (
 
 // configuration is the policies in force. It is read when it is first used, and again after a change.
 type configuration struct {
+	source
 	current atomic.Pointer[configured]
 	mu      sync.Mutex // serializes reading
 }
@@ -41,23 +43,41 @@ type policy struct {
 	bindings []*binding
 }
 
+// source is where the policies of a plugin are stored, and how they are parsed.
+type source struct {
+	policies, bindings schema.GroupResource
+	// define and bind return nil for an object of another type.
+	define func(kind.Object) *definition
+	bind   func(kind.Object) *binding
+}
+
 // definition is the parsed spec of a policy.
 type definition struct {
-	*admissionregistrationv1.ValidatingAdmissionPolicy
-	match *matching.Criteria
+	*metav1.ObjectMeta
+	paramKind *admissionregistrationv1.ParamKind
+	failure   *admissionregistrationv1.FailurePolicyType
+	match     *matching.Criteria
 	// compiled compiles the expressions on first use.
 	compiled func() *compiled
+	// validations and annotations are those of a policy that validates.
+	validations []admissionregistrationv1.Validation
+	annotations []admissionregistrationv1.AuditAnnotation
+	// reinvoked is set for a policy that mutates with the reinvocationPolicy IfNeeded.
+	reinvoked bool
 }
 
 // binding is a parsed binding.
 type binding struct {
-	*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	match *matching.Criteria
+	name, policy string
+	param        *admissionregistrationv1.ParamRef
+	match        *matching.Criteria
+	// actions are those of a binding of a policy that validates.
+	actions []admissionregistrationv1.ValidationAction
 }
 
 // ignoresFailure reports whether a write continues if the policy cannot be evaluated.
 func (d *definition) ignoresFailure() bool {
-	return d.Spec.FailurePolicy != nil && *d.Spec.FailurePolicy == admissionregistrationv1.Ignore
+	return d.failure != nil && *d.failure == admissionregistrationv1.Ignore
 }
 
 // get returns the policies in force.
@@ -71,7 +91,7 @@ func (c *configuration) get(ctx context.Context, state admission.Reader) (*confi
 	if before.isCurrent() {
 		return before, nil
 	}
-	now, err := read(ctx, state, before)
+	now, err := c.read(ctx, state, before)
 	if err == nil {
 		c.current.Store(now)
 	}
@@ -94,13 +114,13 @@ func (c *configured) isCurrent() bool {
 }
 
 // read lists the policies and bindings. It reuses the compiled policies of before, which may be nil.
-func read(ctx context.Context, state admission.Reader, before *configured) (*configured, error) {
+func (s *source) read(ctx context.Context, state admission.Reader, before *configured) (*configured, error) {
 	follower, ok := state.(admission.Follower)
 	if !ok {
 		return nil, fmt.Errorf("%T does not report changes: policies need an admission.Follower", state)
 	}
 	c := &configured{byResource: map[string][]int{}}
-	for _, resource := range []schema.GroupResource{validatingPolicies, validatingBindings} {
+	for _, resource := range []schema.GroupResource{s.policies, s.bindings} {
 		changed, err := follower.Changes(resource) // before the lists, so that no change is missed
 		if err != nil {
 			return nil, err
@@ -108,19 +128,23 @@ func read(ctx context.Context, state admission.Reader, before *configured) (*con
 		c.changed = append(c.changed, changed)
 	}
 	bindings := map[string][]*binding{}
-	if err := state.List(ctx, validatingBindings, "", func(obj kind.Object) bool {
-		if b, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding); ok {
-			name := b.Spec.PolicyName
-			bindings[name] = append(bindings[name], &binding{b, matching.New(b.Spec.MatchResources)})
+	if err := state.List(ctx, s.bindings, "", func(obj kind.Object) bool {
+		if b := s.bind(obj); b != nil {
+			bindings[b.policy] = append(bindings[b.policy], b)
 		}
 		return true
 	}); err != nil {
 		return nil, err
 	}
-	if err := state.List(ctx, validatingPolicies, "", func(obj kind.Object) bool {
-		p, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicy)
-		if ok && len(bindings[p.Name]) > 0 {
-			c.policies = append(c.policies, &policy{before.definitionOf(p), bindings[p.Name]})
+	if err := state.List(ctx, s.policies, "", func(obj kind.Object) bool {
+		if bound := bindings[obj.GetName()]; len(bound) > 0 {
+			d := before.definitionOf(obj)
+			if d == nil {
+				d = s.define(obj)
+			}
+			if d != nil {
+				c.policies = append(c.policies, &policy{d, bound})
+			}
 		}
 		return true
 	}); err != nil {
@@ -128,24 +152,27 @@ func read(ctx context.Context, state admission.Reader, before *configured) (*con
 	}
 	slices.SortFunc(c.policies, func(a, b *policy) int { return strings.Compare(a.Name, b.Name) })
 	for i, p := range c.policies {
-		slices.SortFunc(p.bindings, func(a, b *binding) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.bindings, func(a, b *binding) int { return strings.Compare(a.name, b.name) })
 		c.index(i, p.match)
 	}
 	return c, nil
 }
 
-// definitionOf returns the definition of a policy. It is the one of c, which may be nil, if the spec is unchanged.
-func (c *configured) definitionOf(p *admissionregistrationv1.ValidatingAdmissionPolicy) *definition {
-	if c != nil {
-		byName := func(o *policy, name string) int { return strings.Compare(o.Name, name) }
-		if i, found := slices.BinarySearchFunc(c.policies, p.Name, byName); found {
-			if d := c.policies[i].definition; d.UID == p.UID && d.Generation == p.Generation {
-				return d
-			}
-		}
+// definitionOf returns the definition in c, which may be nil, of a policy whose spec is unchanged. Otherwise it returns
+// nil.
+func (c *configured) definitionOf(p kind.Object) *definition {
+	if c == nil {
+		return nil
 	}
-	compiled := sync.OnceValue(func() *compiled { return compile(&p.Spec) })
-	return &definition{p, matching.New(p.Spec.MatchConstraints), compiled}
+	byName := func(o *policy, name string) int { return strings.Compare(o.Name, name) }
+	i, found := slices.BinarySearchFunc(c.policies, p.GetName(), byName)
+	if !found {
+		return nil
+	}
+	if d := c.policies[i].definition; d.UID == p.GetUID() && d.Generation == p.GetGeneration() {
+		return d
+	}
+	return nil
 }
 
 // index enters policy i under the resources of its rules.

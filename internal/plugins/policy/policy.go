@@ -1,6 +1,7 @@
-// Package policy implements the admission plugin that applies ValidatingAdmissionPolicies: CEL expressions, stored in
-// the server, that reject writes or add warnings to their answers. Matching, texts and codes follow Kubernetes 1.37
-// (k8s.io/apiserver's pkg/admission/plugin/policy). Package internal/kind/builtin/admissionregistration validates the
+// Package policy implements the admission plugins that apply admission policies: CEL expressions, stored in the server.
+// A ValidatingAdmissionPolicy rejects writes or adds warnings to their answers; a MutatingAdmissionPolicy changes the
+// written object (KEP-3962). Matching, texts and codes follow Kubernetes 1.37 (k8s.io/apiserver's
+// pkg/admission/plugin/policy). Package internal/kind/builtin/admissionregistration validates the
 // policies and bindings, and internal/kind/expression limits what expressions cost.
 //
 // Policies and bindings are read again when they change, and apply to the first write after the answer to the change. A
@@ -23,6 +24,8 @@ const group = admissionregistrationv1.GroupName
 var (
 	validatingPolicies = schema.GroupResource{Group: group, Resource: "validatingadmissionpolicies"}
 	validatingBindings = schema.GroupResource{Group: group, Resource: "validatingadmissionpolicybindings"}
+	mutatingPolicies   = schema.GroupResource{Group: group, Resource: "mutatingadmissionpolicies"}
+	mutatingBindings   = schema.GroupResource{Group: group, Resource: "mutatingadmissionpolicybindings"}
 	namespaces         = schema.GroupResource{Resource: "namespaces"}
 )
 
@@ -31,8 +34,8 @@ var (
 var excluded = []schema.GroupResource{
 	validatingPolicies,
 	validatingBindings,
-	{Group: group, Resource: "mutatingadmissionpolicies"},
-	{Group: group, Resource: "mutatingadmissionpolicybindings"},
+	mutatingPolicies,
+	mutatingBindings,
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
 	{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"},
@@ -43,7 +46,10 @@ var excluded = []schema.GroupResource{
 
 // Validating returns the plugin that applies ValidatingAdmissionPolicies. The parameters of policies are objects of
 // kinds.
-func Validating(kinds *kind.Registry) admission.Plugin { return &validating{kinds: kinds} }
+func Validating(kinds *kind.Registry) admission.Plugin { return newValidating(kinds) }
+
+// Mutating returns the plugin that applies MutatingAdmissionPolicies. The parameters of policies are objects of kinds.
+func Mutating(kinds *kind.Registry) admission.Plugin { return newMutating(kinds) }
 
 // isExcluded reports whether no policy checks the writes of a resource.
 func isExcluded(resource schema.GroupResource) bool { return slices.Contains(excluded, resource) }

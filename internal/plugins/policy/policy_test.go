@@ -146,7 +146,7 @@ func TestCandidates(t *testing.T) {
 		"e": "*/*", "f": "configmaps", "g": "*/scale"} {
 		enact(s, name, resource, admissionregistrationv1.ValidatingAdmissionPolicySpec{})
 	}
-	c, err := read(t.Context(), s, nil)
+	c, err := newValidating(nil).read(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestUnchangedPolicyIsNotCompiledAgain(t *testing.T) {
 	s := newState()
 	enact(s, "p", "configmaps", admissionregistrationv1.ValidatingAdmissionPolicySpec{})
 	read := func(before *configured) *configured {
-		c, err := read(t.Context(), s, before)
+		c, err := newValidating(nil).read(t.Context(), s, before)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,13 +261,13 @@ func BenchmarkCompile(b *testing.B) {
 		"!has(object.data) || size(object.data) < 10", "object.metadata.name.startsWith('a')")}
 	b.Run("without variables", func(b *testing.B) {
 		for b.Loop() {
-			compile(spec)
+			compileValidating(spec)
 		}
 	})
 	spec.Variables = []admissionregistrationv1.Variable{{Name: "name", Expression: "object.metadata.name"}}
 	b.Run("with a variable", func(b *testing.B) {
 		for b.Loop() {
-			compile(spec)
+			compileValidating(spec)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 // subject is a write as the expressions of a policy see it, in a version of the resource. All policies that match in
 // this version share it.
 type subject struct {
+	of                         *matching.Subject
 	object, oldObject, request ref.Val
 	attributes                 k8sadmission.Attributes
 }
@@ -29,7 +30,7 @@ func newSubject(a *admission.Attributes, gv schema.GroupVersion) (*subject, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{object: valueOf(of.Now), oldObject: valueOf(of.Before), attributes: of.Record()}
+	s := &subject{of: of, object: valueOf(of.Now), oldObject: valueOf(of.Before), attributes: of.Record()}
 	s.request = common.SchemalessTypedToVal(plugincel.CreateAdmissionRequest(s.attributes,
 		metav1.GroupVersionResource(gv.WithResource(a.Resource.Resource)), metav1.GroupVersionKind(of.Kind)))
 	return s, nil

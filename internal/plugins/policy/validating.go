@@ -4,18 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	admissionauthorizer "k8s.io/apiserver/pkg/admission/plugin/authorizer"
-	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/cel/common"
-	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -30,6 +23,35 @@ type validating struct {
 }
 
 var _ admission.Plugin = (*validating)(nil)
+
+// newValidating returns a plugin without policies.
+func newValidating(kinds *kind.Registry) *validating {
+	return &validating{kinds: kinds, configuration: configuration{source: source{
+		policies: validatingPolicies, bindings: validatingBindings, define: defineValidating, bind: bindValidating,
+	}}}
+}
+
+func defineValidating(obj kind.Object) *definition {
+	p, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicy)
+	if !ok {
+		return nil
+	}
+	return &definition{
+		ObjectMeta: &p.ObjectMeta, paramKind: p.Spec.ParamKind, failure: p.Spec.FailurePolicy,
+		match:       matching.New(p.Spec.MatchConstraints),
+		compiled:    sync.OnceValue(func() *compiled { return compileValidating(&p.Spec) }),
+		validations: p.Spec.Validations, annotations: p.Spec.AuditAnnotations,
+	}
+}
+
+func bindValidating(obj kind.Object) *binding {
+	b, ok := obj.(*admissionregistrationv1.ValidatingAdmissionPolicyBinding)
+	if !ok {
+		return nil
+	}
+	return &binding{name: b.Name, policy: b.Spec.PolicyName, param: b.Spec.ParamRef,
+		match: matching.New(b.Spec.MatchResources), actions: b.Spec.ValidationActions}
+}
 
 // Name implements admission.Plugin.
 func (*validating) Name() string { return "ValidatingAdmissionPolicy" }
@@ -49,7 +71,7 @@ func (v *validating) Validate(ctx context.Context, a *admission.Attributes, stat
 	if err != nil {
 		return err
 	}
-	var w *write
+	var w *validation
 	for p := range c.candidates(a.Resource.Resource) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -59,13 +81,13 @@ func (v *validating) Validate(ctx context.Context, a *admission.Attributes, stat
 			continue
 		}
 		if w == nil {
-			w = &write{Attributes: a, state: state, verdict: newVerdict(ctx, a),
-				subjects: map[schema.GroupVersion]*subject{}}
+			w = &validation{newWrite(a, state, v.kinds), newVerdict(ctx, a)}
+			w.misconfigured = w.deniedBy
 			ctx = expression.ShareWork(ctx)
 		}
 		if err != nil {
 			w.misconfigured(p, nil, err)
-		} else if err := w.apply(ctx, v.kinds, p, gv); err != nil {
+		} else if err := w.apply(ctx, p, gv); err != nil {
 			return err
 		}
 	}
@@ -75,50 +97,22 @@ func (v *validating) Validate(ctx context.Context, a *admission.Attributes, stat
 	return w.answer()
 }
 
-// write is a write that policies match, with the values that the policies share.
-type write struct {
-	*admission.Attributes
-	state admission.Reader
+// validation is a write that policies validate.
+type validation struct {
+	*write
 	*verdict
-	subjects   map[schema.GroupVersion]*subject
-	namespace  ref.Val // nil until it is needed
-	authorizer authorizer.UnconditionalAuthorizer
 }
 
 // apply evaluates a policy that matches the write, for each of its bindings. Its errors do not depend on the policy.
-func (w *write) apply(ctx context.Context, kinds *kind.Registry, p *policy, gv schema.GroupVersion) error {
-	k, err := paramKindOf(kinds, p.Spec.ParamKind)
-	if err != nil {
-		w.misconfigured(p, nil, err)
-		return nil
-	}
-	for _, b := range p.bindings {
-		if w.denied != nil && b.onlyDenies() {
-			continue // its result would have no effect
-		}
-		if _, matched, err := b.match.Match(ctx, w.Attributes, w.state); err != nil {
-			w.misconfigured(p, b, err)
-			continue
-		} else if !matched {
-			continue
-		}
-		params, err := k.collect(ctx, w.state, b.Spec.ParamRef, matching.NamespaceOf(w.Attributes))
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+func (v *validation) apply(ctx context.Context, p *policy, gv schema.GroupVersion) error {
+	useless := func(b *binding) bool { return v.denied != nil && b.onlyDenies() } // its result would have no effect
+	err := v.eachBinding(ctx, p, useless, func(b *binding, params []runtime.Object) error {
+		subject, err := v.subject(gv)
 		if err != nil {
-			w.misconfigured(p, b, err)
-			continue
+			v.misconfigured(p, b, fmt.Errorf("failed to convert object version: %w", err))
+			return nil
 		}
-		if len(params) == 0 {
-			continue
-		}
-		subject, err := w.subject(gv)
-		if err != nil {
-			w.misconfigured(p, b, fmt.Errorf("failed to convert object version: %w", err))
-			continue
-		}
-		variables, err := w.variables(ctx, subject)
+		variables, err := v.variables(ctx, subject)
 		if err != nil {
 			return err
 		}
@@ -128,77 +122,28 @@ func (w *write) apply(ctx context.Context, kinds *kind.Registry, p *policy, gv s
 			if err := ctx.Err(); err != nil {
 				return err // not a failure of the policy
 			}
-			w.add(p, b, r)
-			if w.denied != nil && b.onlyDenies() {
+			v.add(p, b, r)
+			if useless(b) {
 				break
 			}
 		}
-	}
-	w.endPolicy(p)
-	return nil
+		return nil
+	})
+	v.endPolicy(p)
+	return err
 }
 
 // onlyDenies reports whether violations have no effect beside the rejection of the write.
 func (b *binding) onlyDenies() bool {
-	return !slices.ContainsFunc(b.Spec.ValidationActions, func(a admissionregistrationv1.ValidationAction) bool {
+	return !slices.ContainsFunc(b.actions, func(a admissionregistrationv1.ValidationAction) bool {
 		return a != admissionregistrationv1.Deny
 	})
 }
 
-// subject returns the objects of the write in a version.
-func (w *write) subject(gv schema.GroupVersion) (*subject, error) {
-	if s := w.subjects[gv]; s != nil {
-		return s, nil
+// deniedBy records an error outside of the expressions; b is nil for one of the policy itself. It rejects the write
+// unless the failure policy is Ignore, whatever the actions of the binding.
+func (v *validation) deniedBy(p *policy, b *binding, err error) {
+	if !p.ignoresFailure() {
+		v.deny(p, b, denial{message: misconfiguration(b, err).Error()})
 	}
-	s, err := newSubject(w.Attributes, gv)
-	if err == nil {
-		w.subjects[gv] = s
-	}
-	return s, err
-}
-
-// variables returns the variables of all policies that see the write as a subject.
-func (w *write) variables(ctx context.Context, of *subject) (a activation, err error) {
-	a.subject = of
-	if w.namespace == nil {
-		if w.namespace, err = w.namespaceValue(ctx); err != nil {
-			return a, err
-		}
-	}
-	if w.authorizer == nil {
-		w.authorizer = admissionauthorizer.NewCachingAuthorizer(matching.AuthorizerOf(w.Attributes))
-	}
-	a.namespace = w.namespace
-	a.authorizer = library.NewAuthorizerVal(a.attributes.GetUserInfo(), w.authorizer)
-	a.rights = library.NewResourceAuthorizerVal(a.attributes.GetUserInfo(), w.authorizer, a.attributes)
-	return a, nil
-}
-
-// namespaceValue returns the namespace of the written object; null for a namespace or a cluster-scoped object.
-func (w *write) namespaceValue(ctx context.Context) (ref.Val, error) {
-	if w.Namespace == "" || w.Resource.GroupResource() == namespaces {
-		return types.NullValue, nil
-	}
-	obj, err := w.state.Get(ctx, namespaces, "", w.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	namespace, ok := obj.(*corev1.Namespace)
-	if !ok {
-		return nil, apierrors.NewNotFound(namespaces, w.Namespace)
-	}
-	return common.SchemalessTypedToVal(plugincel.CreateNamespaceObject(namespace)), nil
-}
-
-// misconfigured records an error outside of the expressions; b is nil for one of the policy itself. It rejects the
-// write unless the failure policy is Ignore, whatever the actions of the binding.
-func (w *write) misconfigured(p *policy, b *binding, err error) {
-	if p.ignoresFailure() {
-		return
-	}
-	what := "policy"
-	if b != nil {
-		what = "binding"
-	}
-	w.deny(p, b, denial{message: fmt.Sprintf("failed to configure %s: %v", what, err)})
 }

@@ -53,17 +53,17 @@ func newVerdict(ctx context.Context, a *admission.Attributes) *verdict {
 // add applies the actions of a binding to the result of an evaluation.
 func (v *verdict) add(p *policy, b *binding, r result) {
 	for _, d := range r.denials {
-		for _, action := range b.Spec.ValidationActions {
+		for _, action := range b.actions {
 			switch action {
 			case admissionregistrationv1.Deny:
 				v.deny(p, b, d)
 			case admissionregistrationv1.Warn:
 				v.warn(fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", p.Name,
-					b.Name, d.message))
+					b.name, d.message))
 			case admissionregistrationv1.Audit:
 				if v.span.IsRecording() && len(v.failures) < maxFailures {
-					v.failures = append(v.failures, auditedFailure{d.message, p.Name, b.Name, d.index,
-						b.Spec.ValidationActions})
+					v.failures = append(v.failures, auditedFailure{d.message, p.Name, b.name, d.index,
+						b.actions})
 				}
 			}
 		}
@@ -100,7 +100,7 @@ func (v *verdict) deny(p *policy, b *binding, d denial) {
 	}
 	v.denied, v.by = &d, fmt.Sprintf("ValidatingAdmissionPolicy '%s'", p.Name)
 	if b != nil {
-		v.by += fmt.Sprintf(" with binding '%s'", b.Name)
+		v.by += fmt.Sprintf(" with binding '%s'", b.name)
 	}
 }
 

@@ -56,7 +56,7 @@ func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state adm
 	}
 	var r *rounds
 	if a.Round > 0 {
-		if r, _ = a.Memory.(*rounds); r == nil {
+		if r, _ = a.Remembered(m.Name()).(*rounds); r == nil {
 			return nil // the first round called no webhook with the policy IfNeeded
 		}
 		if r.object != nil && !equality.Semantic.DeepEqual(r.object, runtime.Object(a.Object)) {
@@ -70,7 +70,7 @@ func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state adm
 		}
 	}
 	if r != nil && a.Round == 0 && len(r.reinvocable)+len(r.pending) > 0 {
-		a.Memory = r
+		a.Remember(m.Name(), r)
 		if a.Object != nil {
 			r.object = a.Object.DeepCopyObject()
 		}

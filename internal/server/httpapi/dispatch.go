@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
@@ -34,6 +35,13 @@ func (h *Handler) serveResource(x *exchange, w http.ResponseWriter, user *auth.U
 	}
 	if warning := entry.Endpoint.Deprecated; warning != "" {
 		req.Warn(warning)
+	}
+	if req.Sub != nil && req.Sub.Connect != nil {
+		if err := h.o.Connect.Serve(x, x.r, req); err != nil {
+			sendWarnings(w, req.Warnings)
+			h.fail(x, w, err)
+		}
+		return
 	}
 	answer, warnings, err := h.answer(x, w, req)
 	switch {
@@ -69,7 +77,7 @@ func allowed(req *request.Request, method string) error {
 	info := req.Info
 	if req.Subresource != "" {
 		if req.Sub = info.Subresource(req.Subresource); req.Sub == nil ||
-			!req.Sub.ServedIn(req.GVR.GroupVersion()) {
+			!req.Sub.ServedIn(req.GVR.GroupVersion()) || req.HasBelow() && !isProxy(req.Sub) {
 			if !info.Builtin { // Kubernetes looks for the object of a custom resource first
 				return status.NotFound(req.Resource(), req.Name)
 			}
@@ -86,7 +94,11 @@ func allowed(req *request.Request, method string) error {
 	}
 	served := info.HasVerb(req.Verb)
 	switch {
-	case req.Verb == "watch" && method != http.MethodGet, method == http.MethodHead && info.Builtin:
+	case req.Verb == "watch" && method != http.MethodGet:
+		served = false
+	case req.Sub != nil && isProxy(req.Sub): // every method that HTTP clients use
+		served = slices.Contains(req.Sub.Verbs, req.Verb) || method == http.MethodOptions
+	case method == http.MethodHead && info.Builtin:
 		served = false // Kubernetes' router does not support HEAD; custom resources do not use it
 	case req.Sub != nil:
 		served = slices.Contains(req.Sub.Verbs, req.Verb)
@@ -101,6 +113,9 @@ func allowed(req *request.Request, method string) error {
 	}
 	return nil
 }
+
+// isProxy reports whether a subresource forwards requests of every method, for any path.
+func isProxy(sub *kind.Subresource) bool { return sub.Connect != nil && sub.Connect.Proxy }
 
 // run negotiates the form of the answer and calls the function of the verb. The result is nil for a watch, which has
 // been answered.

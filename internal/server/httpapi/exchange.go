@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -47,6 +49,16 @@ func (x *exchange) begin(code int) {
 
 // overHTTP1 reports whether the request came over a connection that serves one request at a time.
 func (x *exchange) overHTTP1() bool { return x.r.ProtoMajor == 1 && x.r.TLS != nil }
+
+// Hijack implements http.Hijacker, for streams to other machines. The caller has read or discards the body.
+func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err == nil {
+		x.code = http.StatusSwitchingProtocols
+		x.body.Store(bodyRead)
+	}
+	return conn, buffered, err
+}
 
 // Unwrap lets http.ResponseController reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }

@@ -34,7 +34,10 @@ func (h *Handler) serve(x *exchange) {
 		return
 	}
 	ctx := auth.WithUser(x.spans.Context(x.r.Context()), user)
-	if x.route.Verb != "watch" && (x.route.IsResource || x.route.Path != operations.BackupPath) {
+	connects := h.connects(&x.route)
+	switch {
+	case connects: // the other end may answer for as long as both wish, and reads the body
+	case x.route.Verb != "watch" && (x.route.IsResource || x.route.Path != operations.BackupPath):
 		bounded, cancel, err := h.withDeadline(ctx, x.r)
 		if err != nil {
 			h.fail(x, x, err)
@@ -44,10 +47,12 @@ func (h *Handler) serve(x *exchange) {
 		x.bounded = bounded
 		defer onDone(bounded, x.endTransfer)()
 		ctx = bounded
-	} else if err := x.discardBody(maxDiscard, answerGrace); err != nil {
+	default:
 		// Until it has read the body, net/http does not detect that the client disconnects.
-		h.fail(x, x, apierrors.NewBadRequest(err.Error()))
-		return
+		if err := x.discardBody(maxDiscard, answerGrace); err != nil {
+			h.fail(x, x, apierrors.NewBadRequest(err.Error()))
+			return
+		}
 	}
 	x.r = x.r.WithContext(ctx)
 	if err := h.enter(x, user); err != nil {
@@ -58,12 +63,12 @@ func (h *Handler) serve(x *exchange) {
 	defer x.seats.Leave()
 	x.spans.At(stage.Route)
 	var w http.ResponseWriter = x
-	if x.route.Verb != "watch" && acceptsGzip(x.r) {
+	if x.route.Verb != "watch" && !connects && acceptsGzip(x.r) {
 		zip := &gzipWriter{ResponseWriter: w, pool: &h.gzips}
 		defer zip.finish()
 		w = zip
 	}
-	if wantsPretty(x.r, &x.route) {
+	if !connects && wantsPretty(x.r, &x.route) {
 		pretty := &prettyWriter{ResponseWriter: w}
 		defer pretty.finish()
 		w = pretty
@@ -74,6 +79,15 @@ func (h *Handler) serve(x *exchange) {
 		return
 	}
 	h.serveResource(x, w, user)
+}
+
+// connects reports whether another machine answers the request (kind.Subresource.Connect).
+func (h *Handler) connects(route *request.Route) bool {
+	if route.Subresource == "" {
+		return false
+	}
+	entry, ok := h.o.Kinds.Find(route.GVR)
+	return ok && entry.Kind.Info().Connects(route.Subresource) != nil
 }
 
 // identify authenticates a request. Impersonation is not supported: a request with its headers is refused

@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/capacity"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/server/connect"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 	"github.com/bowline-dev/bowline/internal/server/fair"
 	"github.com/bowline-dev/bowline/internal/server/metrics"
@@ -43,6 +44,8 @@ type Options struct {
 	Authorizer    auth.Authorizer
 	Read          *read.Reader
 	Write         *write.Writer
+	// Connect answers the requests for subresources that another machine answers.
+	Connect *connect.Connector
 	// Undefined returns an error if a resource is not served because its definition cannot be read.
 	Undefined func(schema.GroupResource) error
 	Discovery *discovery.Handler
@@ -56,8 +59,8 @@ type Options struct {
 	Tasks     *tasks.Group
 	Log       *slog.Logger
 	Version   version.Info
-	// Timeout bounds every request except watches and backups. Patience is how long a client may block a write of
-	// its watch.
+	// Timeout bounds every request except watches, backups and requests that another machine answers. Patience is how
+	// long a client may block a write of its watch.
 	Timeout, Patience time.Duration
 	// Prompt states that the store commits without waiting. See Handler.Prompt.
 	Prompt bool
@@ -156,14 +159,15 @@ func (h *Handler) finish(x *exchange) {
 }
 
 // Prompt implements inprocess.Prompt: callers in the same process run such requests on their own goroutine. It returns
-// true for requests about one object, or a page of them, except for those that continue when their client disconnects,
-// and those that may call a conversion webhook.
+// true for requests about one object, or a page of objects. The exceptions are writes that continue when the client
+// disconnects, kinds with a conversion webhook, and subresources that another machine answers.
 func (h *Handler) Prompt(r *http.Request) bool {
 	if !h.o.Prompt {
 		return false
 	}
 	route := request.ParseRoute(r)
-	if entry, ok := h.o.Kinds.Find(route.GVR); ok && callsWebhook(entry.Kind) {
+	if entry, ok := h.o.Kinds.Find(route.GVR); ok && (callsWebhook(entry.Kind) ||
+		entry.Kind.Info().Connects(route.Subresource) != nil) {
 		return false
 	}
 	switch route.Verb {

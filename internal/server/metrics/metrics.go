@@ -274,11 +274,11 @@ func (m *Metrics) labels(route *request.Route, r *http.Request) requestLabels {
 	}
 	if route.Subresource != "" {
 		sub := entry.Kind.Info().Subresource(route.Subresource)
-		if sub == nil {
+		if sub == nil || route.HasBelow() && (sub.Connect == nil || !sub.Connect.Proxy) {
 			return l
 		}
-		if sub.Text != nil {
-			l.verb = "CONNECT" // as Kubernetes counts requests that it forwards to a kubelet
+		if sub.Connect != nil {
+			l.verb = "CONNECT" // as Kubernetes counts requests that it forwards
 		}
 	}
 	l.group, l.version, l.resource, l.subresource = route.GVR.Group, route.GVR.Version, route.GVR.Resource,

@@ -25,6 +25,8 @@ type (
 		Post       *operation  `json:"post,omitempty"`
 		Delete     *operation  `json:"delete,omitempty"`
 		Patch      *operation  `json:"patch,omitempty"`
+		Head       *operation  `json:"head,omitempty"`
+		Options    *operation  `json:"options,omitempty"`
 		Parameters []parameter `json:"parameters,omitempty"`
 	}
 	operation struct {
@@ -72,7 +74,8 @@ func (p *pathItem) empty() bool { return len(p.operations()) == 0 }
 
 // operations returns the operations of a path by method.
 func (p *pathItem) operations() map[string]*operation {
-	all := map[string]*operation{"get": p.Get, "put": p.Put, "post": p.Post, "delete": p.Delete, "patch": p.Patch}
+	all := map[string]*operation{"get": p.Get, "put": p.Put, "post": p.Post, "delete": p.Delete, "patch": p.Patch,
+		"head": p.Head, "options": p.Options}
 	for method, op := range all {
 		if op == nil {
 			delete(all, method)

@@ -179,7 +179,7 @@ func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error
 		info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.ReturnsDeleted, k.Endpoint,
 	}
 	for _, s := range info.SubresourcesOf(k.Endpoint.GroupVersion()) {
-		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Text != nil)
+		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Connect)
 	}
 	if own, ok := k.Kind.(kind.Custom); ok {
 		facts = append(facts, own.RawSchema(k.Endpoint.Version), own.PreservesUnknownFields())

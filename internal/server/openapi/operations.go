@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // listing returns the operation of a list, which a parameter turns into a watch.
@@ -90,6 +92,16 @@ func (r *resource) operation(verb, action, scope, suffix, schema string) *operat
 		Action: action,
 		Kind:   &own,
 	}
+}
+
+// connection returns the operation of a method of a subresource that another machine answers.
+func (r *resource) connection(sub kind.Subresource, method, suffix string) *operation {
+	op := r.operation("connect", "connect", method+r.scope(), capitalized(sub.Name)+suffix, statusName)
+	op.Description = "connect " + strings.ToUpper(method) + " requests to " + sub.Name + " of " + r.Kind.Info().Kind
+	op.Responses["200"].Content = content{"*/*": {Schema: bodySchema{Type: "string"}}}
+	own := wireKind(sub.Kind)
+	op.Kind = &own
+	return op
 }
 
 // addBody adds the body to a write that may create an object.

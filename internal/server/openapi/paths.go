@@ -183,6 +183,12 @@ func (r *resource) addWatches() {
 // addSubresources writes the paths of subresources; one with its own kind is described by that kind.
 func (r *resource) addSubresources() error {
 	for _, sub := range r.Kind.Info().SubresourcesOf(r.gv) {
+		if sub.Connect != nil && !sub.Connect.Text {
+			if err := r.addConnection(sub); err != nil {
+				return err
+			}
+			continue
+		}
 		schema := r.item
 		if sub.Kind.Kind != "" {
 			if schema = r.definitions.known(sub.Kind); schema == "" {
@@ -201,11 +207,41 @@ func (r *resource) addSubresources() error {
 	return nil
 }
 
+// addConnection writes the paths of a subresource that another machine answers, whose parameters are its options.
+func (r *resource) addConnection(sub kind.Subresource) error {
+	options, err := r.definitions.properties(r.definitions.known(sub.Kind))
+	if err != nil {
+		return err
+	}
+	own := r.pathParameters(true)
+	own = append(own[:len(own)-len(r.parameters.pretty)], queryParameters(options)...)
+	path := r.collection(false) + "/{name}/" + sub.Name
+	r.paths[path] = r.connections(sub, "", own)
+	if sub.Connect.Proxy {
+		r.paths[path+"/{path}"] = r.connections(sub, "WithPath", append(slices.Clone(own), parameter{
+			Name: "path", In: "path", Description: "the path at the other machine", Required: true,
+			Schema: parameterSchema{Type: "string", UniqueItems: true},
+		}))
+	}
+	return nil
+}
+
+// connections returns the operations of one path of such a subresource.
+func (r *resource) connections(sub kind.Subresource, suffix string, parameters []parameter) *pathItem {
+	of := func(method string) *operation { return r.connection(sub, method, suffix) }
+	item := &pathItem{Parameters: parameters, Get: of("Get"), Post: of("Post")}
+	if sub.Connect.Proxy {
+		item.Put, item.Delete, item.Patch = of("Put"), of("Delete"), of("Patch")
+		item.Head, item.Options = of("Head"), of("Options")
+	}
+	return item
+}
+
 func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, error) {
 	item := &pathItem{Parameters: r.pathParameters(true)}
 	for _, verb := range sub.Verbs {
 		switch {
-		case verb == "get" && sub.Text != nil:
+		case verb == "get" && sub.Connect != nil:
 			options, err := r.definitions.properties(r.definitions.known(r.gv.WithKind(r.Kind.Info().Kind +
 				capitalized(sub.Name) + "Options")))
 			if err != nil {

@@ -28,6 +28,8 @@ type (
 		Put        *operationV2  `json:"put,omitempty"`
 		Post       *operationV2  `json:"post,omitempty"`
 		Delete     *operationV2  `json:"delete,omitempty"`
+		Head       *operationV2  `json:"head,omitempty"`
+		Options    *operationV2  `json:"options,omitempty"`
 		Patch      *operationV2  `json:"patch,omitempty"`
 		Parameters []parameterV2 `json:"parameters,omitempty"`
 	}
@@ -125,7 +127,8 @@ func (h *Handler) buildV2(x *index) (*documentV2, error) {
 func (s *sharedParameters) item(item *pathItem) *pathItemV2 {
 	return &pathItemV2{
 		Get: s.operation(item.Get), Put: s.operation(item.Put), Post: s.operation(item.Post),
-		Delete: s.operation(item.Delete), Patch: s.operation(item.Patch), Parameters: s.parameters(item.Parameters),
+		Delete: s.operation(item.Delete), Patch: s.operation(item.Patch), Head: s.operation(item.Head),
+		Options: s.operation(item.Options), Parameters: s.parameters(item.Parameters),
 	}
 }
 

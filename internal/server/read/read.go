@@ -55,7 +55,7 @@ func New(o Options) *Reader {
 		timeout: o.Timeout, watching: o.Watching}
 }
 
-// Get returns the latest state of one object, or the text of its subresource. It fails if that state is older than the
+// Get returns the latest state of one object. It fails if that state is older than the
 // resourceVersion that the request demands.
 func (r *Reader) Get(req *request.Request) (*request.Result, error) {
 	if req.Query != nil {
@@ -77,18 +77,7 @@ func (r *Reader) Get(req *request.Request) (*request.Result, error) {
 	if obj == nil {
 		return nil, stored.Absent(r.store, req.Resource(), req.Key())
 	}
-	if req.Sub == nil || req.Sub.View != nil || req.Sub.Text == nil {
-		return &request.Result{Object: obj}, nil
-	}
-	whole, err := stored.Read(req.Kind, obj)
-	if err != nil {
-		return nil, err
-	}
-	text, err := req.Sub.Text(whole)
-	if err != nil {
-		return nil, err
-	}
-	return &request.Result{Text: &text}, nil
+	return &request.Result{Object: obj}, nil
 }
 
 // invalidRevision returns Kubernetes' text for a resourceVersion that is not a number.

@@ -105,12 +105,6 @@ func Result(req *request.Request, accept string, res *request.Result) (Answer, e
 	if code == 0 {
 		code = http.StatusOK
 	}
-	if res.Text != nil {
-		if *res.Text == "" {
-			return Answer{Code: http.StatusNoContent}, nil
-		}
-		return Body(code, "text/plain; charset=utf-8", []byte(*res.Text))
-	}
 	req.Spans.At(stage.Answer)
 	var data []byte
 	var err error

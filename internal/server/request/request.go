@@ -147,7 +147,7 @@ func Authorize(ctx context.Context, by auth.Authorizer, route *Route, user *auth
 	return nil
 }
 
-// Result is the outcome of a request: one of Object, State, Page, Status and Text is set.
+// Result is the outcome of a request: one of Object, State, Page and Status is set.
 type Result struct {
 	// Code is the HTTP status code; 0 means 200, or the code of Status.
 	Code int
@@ -159,8 +159,6 @@ type Result struct {
 	Page *Page
 	// Status answers requests whose result is no object.
 	Status *metav1.Status
-	// Text is the plain text of a subresource, such as a log.
-	Text *string
 }
 
 // Page is a list: selected objects of one snapshot.

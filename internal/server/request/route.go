@@ -24,6 +24,9 @@ type Route struct {
 	Verb        string
 	GVR         schema.GroupVersionResource
 	Subresource string
+	// Below is the path after the subresource, with its leading slash: that at the other machine of a proxy. Other
+	// subresources have none.
+	Below string
 	// Namespace is the one in the path. The route of a Namespace names it here too, although it is in none.
 	Namespace string
 	Name      string
@@ -35,7 +38,7 @@ type Route struct {
 }
 
 // ParseRoute parses the method and the URL of a request. The path after the group and version is
-// [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
+// [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE[/BELOW]]].
 func ParseRoute(r *http.Request) Route {
 	out := Route{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	var room [8]string // most paths fit
@@ -66,7 +69,8 @@ func ParseRoute(r *http.Request) Route {
 		out.Name = parts[1]
 	}
 	if len(parts) > 2 {
-		out.Subresource = strings.Join(parts[2:], "/")
+		out.Subresource = parts[2]
+		out.Below = below(r.URL.Path, len(parts)-3)
 	}
 	switch r.Method {
 	case http.MethodPost:
@@ -96,6 +100,18 @@ func ParseRoute(r *http.Request) Route {
 	}
 	return out
 }
+
+// below returns the end of a path that has the given number of segments, and the slashes before and after them.
+func below(path string, segments int) string {
+	end := len(strings.TrimRight(path, "/"))
+	for range segments {
+		end = strings.LastIndexByte(path[:end], '/')
+	}
+	return path[end:]
+}
+
+// HasBelow reports whether the path has segments after the subresource.
+func (r *Route) HasBelow() bool { return strings.Trim(r.Below, "/") != "" }
 
 // Flag returns the value of a bool query parameter like Kubernetes: true if the parameter is present, unless it is
 // "false" or "0".
@@ -149,6 +165,9 @@ func (r *Route) Pattern() string {
 	}
 	if r.Subresource != "" {
 		path += "/" + r.Subresource
+	}
+	if r.HasBelow() {
+		path += "/{path}"
 	}
 	return path
 }

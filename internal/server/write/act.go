@@ -57,6 +57,12 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 	return &request.Result{Status: result}, nil
 }
 
+// AdmitConnection lets the plugins change and reject the options of a connection to another machine.
+func (w *Writer) AdmitConnection(req *request.Request, options kind.Object) error {
+	op := &operation{Writer: w, req: req, obj: options, connects: true}
+	return op.admitOnly()
+}
+
 // applyAct applies the body of an act to the object. An act, such as a binding, does not change the ownership of
 // fields.
 func applyAct(op *operation, body runtime.Object) error {

@@ -33,6 +33,8 @@ type operation struct {
 	deletion *metav1.DeleteOptions
 	// act states that obj is the body of the create of a subresource, for plugins.
 	act bool
+	// connects states that obj holds the options of a connection, for plugins.
+	connects bool
 	// admitted states that the plugins were already called, with the body of an act.
 	admitted bool
 	// owned states that obj already has its ownership.
@@ -127,13 +129,15 @@ func (op *operation) attributes() *admission.Attributes {
 		Subresource: req.Subresource, Namespace: req.ObjectNamespace, Name: req.Name, Object: op.obj, Old: op.old,
 		User: req.User.Name, Groups: req.User.Groups, Extra: req.User.Extra, DryRun: op.DryRun, Warn: req.Warn,
 		FieldManager: op.AskedManager, FieldValidation: op.AskedValidation,
-		Rights: req, Authorizer: (*rights)(op.Writer),
+		Rights: req, Authorizer: (*rights)(op.Writer), Provision: (*provider)(op).provision,
 	}
 	switch {
 	case op.deletion != nil:
 		a.Operation, a.Deletion = admission.Delete, op.deletion
 	case op.act:
 		a.Operation, a.Kind = admission.Create, req.Sub.Kind
+	case op.connects:
+		a.Operation, a.Kind = admission.Connect, req.Sub.Kind
 	case op.old == nil:
 		a.Operation, a.Name = admission.Create, op.obj.GetName()
 	}

@@ -146,7 +146,7 @@ func addRefusedFlags(f flagSet) {
 	f.addRefused("only the group system:masters is authorized", "authorization-config",
 		"authorization-policy-file",
 		"authorization-webhook-config-file")
-	f.addRefused("admission plugins cannot be configured", "admission-control-config-file")
+	f.addRefused("only bowline up configures admission plugins, with --admission-config", "admission-control-config-file")
 	f.addRefused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file",
 		"proxy-client-key-file")
 	f.addRefused("use OTEL_EXPORTER_OTLP_ENDPOINT of bowline up to export traces", "tracing-config-file")

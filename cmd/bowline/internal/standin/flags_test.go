@@ -27,7 +27,7 @@ func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 		"--disable-admission-plugins=Priority":            "",
 		"--enable-admission-plugins=AlwaysPullImages":     "",
 		"--enable-admission-plugins=NamespaceLifecycle":   "",
-		"--enable-admission-plugins=ImagePolicyWebhook":   "bowline has no admission plugin ImagePolicyWebhook",
+		"--enable-admission-plugins=PodGroupProtection":   "bowline has no admission plugin PodGroupProtection",
 		"--feature-gates=A=false,B=false":                 "",
 		"--feature-gates=A=false,MutableCSI=true":         "cannot turn on MutableCSI",
 		"--feature-gates=A":                               `invalid value "A": must be NAME=true`,

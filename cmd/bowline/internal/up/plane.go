@@ -18,10 +18,13 @@ func (p *plan) startPlane(ctx context.Context, home *serve.Home, stored *storage
 		Listen:      p.flags.listen,
 		TLS:         home.Certificates.ServerConfig(),
 		Authority:   home.Certificates.AuthorityPEM(),
+		Kubelets:    home.Certificates.KubeletConfig(),
 		Controllers: serve.PlaneControllers(p.controllers.List),
 		Admission:   p.controllers.Admission(p.flags.admission),
 		API:         p.flags.api,
-		Logger:      p.log,
+
+		AdmissionConfig: p.flags.admissionConfig,
+		Logger:          p.log,
 
 		MaxBytes:          p.maxBytes,
 		MaxNamespaceBytes: p.maxNamespaceBytes,

@@ -29,6 +29,7 @@ type upFlags struct {
 	kubeconfig      string
 	controllers     []string
 	admission       []string
+	admissionConfig string
 	api             []string
 	files           []string
 	nodes           int
@@ -165,6 +166,9 @@ func (f *upFlags) add(cmd *cobra.Command) {
 		"`list` of admission plugins: a name turns one on, -name off; all are on by default, except "+
 			strings.Join(optionalPlugins(), ", ")+", and ServiceAccount without the controller serviceaccount; known are "+
 			strings.Join(bowline.AdmissionPlugins(), ", "))
+	set.StringVar(&f.admissionConfig, "admission-config", "",
+		"`file` that configures admission plugins, an AdmissionConfiguration as for kube-apiserver's "+
+			"--admission-control-config-file; EventRateLimit and ImagePolicyWebhook need it")
 	set.StringSliceVar(&f.api, "api", nil,
 		"`list` of APIs to turn on or off, in the syntax of kube-apiserver's --runtime-config: GROUP/VERSION=false, "+
 			"GROUP/VERSION/RESOURCE=false, v1/RESOURCE=false, api/beta=false; all are on by default, and objects of "+
@@ -247,6 +251,9 @@ func (f *upFlags) plan() (*plan, error) {
 	}
 	if err := plugins.Check(f.admission); err != nil {
 		return nil, cli.Usagef("--admission: %w", err)
+	}
+	if _, err := plugins.ReadSettings(f.admissionConfig, controllers.Admission(f.admission)); err != nil {
+		return nil, cli.Usagef("--admission-config: %w", err)
 	}
 	if err := builtin.CheckAPIs(f.api, partNeeds(controllers, f.nodes > 0)); err != nil {
 		return nil, cli.Usagef("--api: %w", err)

@@ -25,8 +25,11 @@ type nodes struct {
 func nodeKind(cache *object.Cache) kind.Kind {
 	return nodes{kind.NewTyped(cache, kind.Info{
 		Kind: "Node", Plural: "nodes", Singular: "node", ShortNames: []string{"no"},
-		Endpoints:    []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"spec.unschedulable": ""}}},
-		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"spec.unschedulable": ""}}},
+		Subresources: []kind.Subresource{
+			proxy("NodeProxyOptions"),
+			{Name: "status", Verbs: []string{"get", "patch", "update"}},
+		},
 	}, kind.Rules[*corev1.Node]{
 		Default:  defaultNode,
 		Validate: validateNode,

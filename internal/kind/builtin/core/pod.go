@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
@@ -20,10 +19,14 @@ func podKind(cache *object.Cache) kind.Kind {
 		Namespaced: true,
 		Endpoints:  []kind.Endpoint{{Version: "v1", Selectable: podSelectable}},
 		Subresources: []kind.Subresource{
+			connection("attach", "PodAttachOptions"),
 			podBinding,
 			podEphemeralContainers,
 			podEviction,
-			podLog,
+			connection("exec", "PodExecOptions"),
+			{Name: "log", Verbs: []string{"get"}, Connect: &kind.Connect{Text: true}},
+			connection("portforward", "PodPortForwardOptions"),
+			proxy("PodProxyOptions"),
 			podResize,
 			{Name: "status", Verbs: []string{"get", "patch", "update"},
 				Preserves: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
@@ -100,20 +103,4 @@ func podGracePeriod(pod *corev1.Pod, requested *int64) int64 {
 
 func podEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-}
-
-// podLog returns empty logs, because this server does not run pods. If an agent on another machine runs a
-// pod, that machine has its log.
-var podLog = kind.Subresource{
-	Name:  "log",
-	Verbs: []string{"get"},
-	Text: func(obj kind.Object) (string, error) {
-		pod := obj.(*corev1.Pod)
-		if pod.Spec.NodeName == "" {
-			return "", nil
-		}
-		return "",
-			apierrors.NewServiceUnavailable("the log of pod " + pod.Name + " is on the node " + pod.Spec.NodeName +
-				", which this server cannot reach")
-	},
 }

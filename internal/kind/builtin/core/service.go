@@ -31,8 +31,11 @@ func serviceKind(cache *object.Cache) kind.Kind {
 		Endpoints: []kind.Endpoint{
 			{Version: "v1", Selectable: map[string]string{"spec.clusterIP": "", "spec.type": ""}},
 		},
-		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
-		ValidName:    apivalidation.NameIsDNSLabel,
+		Subresources: []kind.Subresource{
+			proxy("ServiceProxyOptions"),
+			{Name: "status", Verbs: []string{"get", "patch", "update"}},
+		},
+		ValidName: apivalidation.NameIsDNSLabel,
 	}, kind.Rules[*corev1.Service]{
 		Default:  defaultService,
 		Prepare:  prepareService,
