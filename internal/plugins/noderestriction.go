@@ -111,6 +111,7 @@ func (n nodeWrite) checkNode() error {
 		return n.unexpectedType(n.Object)
 	}
 	if n.Operation == admission.Create {
+		//lint:ignore SA1019 Kubernetes still rejects it
 		if node.Spec.ConfigSource != nil {
 			return n.Forbidden("node %q is not allowed to create pods with a non-nil configSource", n.node)
 		}
@@ -123,6 +124,7 @@ func (n nodeWrite) checkNode() error {
 	if !ok {
 		return n.unexpectedType(n.Object)
 	}
+	//lint:ignore SA1019 Kubernetes still rejects it
 	if node.Spec.ConfigSource != nil && !equality.Semantic.DeepEqual(node.Spec.ConfigSource, old.Spec.ConfigSource) {
 		return n.Forbidden("node %q is not allowed to update configSource to a new non-nil configSource", n.node)
 	}

@@ -123,6 +123,7 @@ func TestAgentsWriteOwnObjects(t *testing.T) {
 	}
 	tainted := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k"}} }
 	owned := func(n *corev1.Node) { n.OwnerReferences = []metav1.OwnerReference{{Name: "o"}} }
+	//lint:ignore SA1019 Kubernetes still rejects it
 	configured := func(n *corev1.Node) { n.Spec.ConfigSource = &corev1.NodeConfigSource{} }
 	claim := func(size, label string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{

@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -100,7 +101,7 @@ const maxTolerations = 1_000
 // mergeTolerations returns the tolerations of both lists, without those that another toleration covers. Of equal ones,
 // it returns the first.
 func mergeTolerations(first, second []corev1.Toleration) (merged []corev1.Toleration) {
-	all := append(first, second...)
+	all := slices.Concat(first, second)
 	for i, t := range all {
 		covered := false
 		for _, kept := range merged {

@@ -92,6 +92,9 @@ func (s *Settings) readFile(file string, list []string) (given map[string]bool, 
 			continue
 		}
 		in, data := file, []byte(p.Configuration)
+		if string(data) == "null" {
+			data = nil
+		}
 		if len(data) == 0 && p.Path != "" {
 			path = path.Child("path")
 			if in = p.Path; !filepath.IsAbs(in) {

@@ -124,7 +124,7 @@ func (AttestBundles) Validate(ctx context.Context, a *admission.Attributes, _ ad
 func collectorChange(bundle, old *certificatesv1.ClusterTrustBundle) bool {
 	same := *bundle
 	same.OwnerReferences, same.Finalizers = old.OwnerReferences, old.Finalizers
-	same.SelfLink, same.ManagedFields = old.SelfLink, old.ManagedFields
+	same.ManagedFields = old.ManagedFields
 	return equality.Semantic.DeepEqual(&same, old)
 }
 

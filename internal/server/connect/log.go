@@ -23,6 +23,7 @@ func streamLog(w http.ResponseWriter, r *http.Request, req *request.Request, to 
 	}
 	answer, err := to.up.transport.RoundTrip(out)
 	if err != nil {
+		//lint:ignore ST1005 it is Kubernetes' message
 		return fmt.Errorf("Get %q: %w", to.url.String(), err)
 	}
 	defer answer.Body.Close()

@@ -139,6 +139,9 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (re
 	if err := op.admit(); err != nil {
 		return false, err
 	}
+	if obj.GetResourceVersion() == "" { // a mutation has removed it
+		obj.SetResourceVersion(old.GetResourceVersion())
+	}
 	req.Spans.At(stage.Validate)
 	if kind.HasInitializers(obj) || sub != "" && kind.HasInitializers(old) {
 		tidyInitializers(obj, old, sub)
