@@ -197,11 +197,27 @@ func (c *Connector) kubeletOf(ctx context.Context, pod *corev1.Pod) (*target, er
 		return nil, err
 	}
 	if isSimulated(node) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf(
-			"pod %s is on the simulated node %s, which runs no containers: it only sets the status of its pods",
-			pod.Name, node.Name))
+		return nil, notRun(pod)
 	}
 	return c.kubeletAt(node)
+}
+
+func notRun(pod *corev1.Pod) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"pod %s is on the simulated node %s, which runs no containers: it only sets the status of its pods",
+		pod.Name, pod.Spec.NodeName))
+}
+
+// checkRuns returns an error for a pod on a simulated node, whose address may be that of another machine.
+func (c *Connector) checkRuns(ctx context.Context, pod *corev1.Pod) error {
+	node, err := get[*corev1.Node](ctx, c, nodes, "", pod.Spec.NodeName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err == nil && isSimulated(node):
+		return notRun(pod)
+	}
+	return err
 }
 
 // simulatedRuntime is what a simulated node (package simulated) reports as its container runtime.
@@ -250,6 +266,9 @@ func (c *Connector) pod(ctx context.Context, req *request.Request, path string) 
 	}
 	pod, err := get[*corev1.Pod](ctx, c, pods, req.Namespace, name)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkRuns(ctx, pod); err != nil {
 		return nil, err
 	}
 	if port == "" {

@@ -118,10 +118,15 @@ const ns = "/api/v1/namespaces/default"
 // addPods creates a pod, with an address where it has one.
 func (n *network) addPod(t *testing.T, name, ip, port string) {
 	t.Helper()
-	n.create(t, ns+"/pods", `{"metadata":{"name":"`+name+`"},"spec":{"containers":[{"name":"c","image":"i","ports":[`+
+	n.addPodOn(t, "", name, ip, port)
+}
+
+func (n *network) addPodOn(t *testing.T, node, name, ip, port string) {
+	t.Helper()
+	n.create(t, ns+"/pods", `{"metadata":{"name":"`+name+`"},"spec":{"nodeName":"`+node+`","containers":[{"name":"c","image":"i","ports":[`+
 		port+`]}]}}`)
 	answer, text := n.send(t, http.MethodPut, ns+"/pods/"+name+"/status", `{"metadata":{"name":"`+name+`"},"spec":
-		{"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running","podIP":"`+ip+`","podIPs":[{"ip":"`+ip+`"}]}}`)
+		{"nodeName":"`+node+`","containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running","podIP":"`+ip+`","podIPs":[{"ip":"`+ip+`"}]}}`)
 	if answer.StatusCode != http.StatusOK {
 		t.Fatal(text)
 	}
@@ -161,14 +166,18 @@ func newNetworkOfPods(t *testing.T, plugins ...admission.Plugin) *network {
 	n.addPod(t, "bare", "10.0.0.6", "")
 	n.addPod(t, "loopback", "127.0.0.1", `{"containerPort":8080}`)
 	n.addPod(t, "metadata", "169.254.169.254", `{"containerPort":80}`)
+	n.create(t, "/api/v1/nodes", `{"metadata":{"name":"simulated"},"status":{"nodeInfo":
+		{"containerRuntimeVersion":"simulated://"}}}`)
+	n.addPodOn(t, "simulated", "pretended", "10.9.0.7", `{"containerPort":8080}`)
 	n.create(t, ns+"/pods", `{"metadata":{"name":"new"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	n.create(t, ns+"/services", `{"metadata":{"name":"web"},"spec":{"ports":[{"name":"http","port":80},
 		{"name":"https","port":443}]}}`)
 	for name, endpoint := range map[string]string{
-		"web":     `{"addresses":["10.0.0.5"],"targetRef":{"kind":"Pod","namespace":"default","name":"web"}}`,
-		"forged":  `{"addresses":["10.9.9.9"],"targetRef":{"kind":"Pod","namespace":"default","name":"web"}}`,
-		"manual":  `{"addresses":["10.9.9.9"]}`,
-		"unready": `{"addresses":["10.0.0.5"],"conditions":{"ready":false},"targetRef":{"kind":"Pod","namespace":"default","name":"web"}}`,
+		"web":       `{"addresses":["10.0.0.5"],"targetRef":{"kind":"Pod","namespace":"default","name":"web"}}`,
+		"forged":    `{"addresses":["10.9.9.9"],"targetRef":{"kind":"Pod","namespace":"default","name":"web"}}`,
+		"manual":    `{"addresses":["10.9.9.9"]}`,
+		"pretended": `{"addresses":["10.9.0.7"],"targetRef":{"kind":"Pod","namespace":"default","name":"pretended"}}`,
+		"unready":   `{"addresses":["10.0.0.5"],"conditions":{"ready":false},"targetRef":{"kind":"Pod","namespace":"default","name":"web"}}`,
 	} {
 		n.create(t, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", `{"metadata":{"name":"`+name+
 			`","labels":{"kubernetes.io/service-name":"`+name+`"}},"addressType":"IPv4","endpoints":[`+endpoint+
@@ -202,6 +211,8 @@ func TestProxy(t *testing.T) {
 		{"GET", "/services/forged:http/proxy/", 503, `no endpoints available for service "forged"`},
 		{"GET", "/services/manual:http/proxy/", 503, `no endpoints available for service "manual"`},
 		{"GET", "/services/unready:http/proxy/", 503, `no endpoints available for service "unready"`},
+		{"GET", "/services/pretended:http/proxy/", 400, "pod pretended is on the simulated node simulated"},
+		{"GET", "/pods/pretended/proxy/", 400, "pod pretended is on the simulated node simulated"},
 		{"GET", "/pods/loopback/proxy/", 400, "address not allowed"},
 		{"GET", "/pods/metadata/proxy/", 400, "address not allowed"},
 		{"GET", "/pods/new/proxy/", 400, "address not allowed"},
@@ -286,9 +297,8 @@ func TestNodeProxy(t *testing.T) {
 	n := newNetworkOfPods(t)
 	n.hosts["10.0.0.9:10250"] = k.Listener.Addr().String()
 	for name, status := range map[string]string{
-		"real":      `{"addresses":[{"type":"InternalIP","address":"10.0.0.9"}]}`,
-		"loopback":  `{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}]}`,
-		"simulated": `{"nodeInfo":{"containerRuntimeVersion":"simulated://"}}`,
+		"real":     `{"addresses":[{"type":"InternalIP","address":"10.0.0.9"}]}`,
+		"loopback": `{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}]}`,
 	} {
 		n.create(t, "/api/v1/nodes", `{"metadata":{"name":"`+name+`"},"status":`+status+`}`)
 	}

@@ -54,7 +54,10 @@ func (c *Connector) service(ctx context.Context, req *request.Request, path stri
 			first := rand.IntN(len(slice.Endpoints))
 			for i := range slice.Endpoints {
 				endpoint := &slice.Endpoints[(first+i)%len(slice.Endpoints)]
-				if c.isReadyPod(ctx, req.Namespace, endpoint) {
+				if pod := c.readyPod(ctx, req.Namespace, endpoint); pod != nil {
+					if err := c.checkRuns(ctx, pod); err != nil {
+						return nil, err
+					}
 					return c.proxyTo(scheme, endpoint.Addresses[0], strconv.Itoa(int(*p.Port)), path), nil
 				}
 			}
@@ -97,16 +100,19 @@ func (c *Connector) slicesOf(ctx context.Context, namespace, service string) ([]
 	return found, err
 }
 
-// isReadyPod reports whether an endpoint is ready, and an address of a pod in the namespace: others could make the
-// server send requests anywhere.
-func (c *Connector) isReadyPod(ctx context.Context, namespace string, e *discoveryv1.Endpoint) bool {
+// readyPod returns the pod of an endpoint; nil if the endpoint is not ready, or is not an address of a pod in the
+// namespace: others could make the server send requests anywhere.
+func (c *Connector) readyPod(ctx context.Context, namespace string, e *discoveryv1.Endpoint) *corev1.Pod {
 	ref := e.TargetRef
 	if e.Conditions.Ready != nil && !*e.Conditions.Ready || ref == nil || ref.Namespace != namespace ||
 		len(e.Addresses) == 0 || !proxyable(e.Addresses[0]) {
-		return false
+		return nil
 	}
 	pod, err := get[*corev1.Pod](ctx, c, pods, namespace, ref.Name)
-	return err == nil && slices.ContainsFunc(pod.Status.PodIPs, func(ip corev1.PodIP) bool {
+	if err != nil || !slices.ContainsFunc(pod.Status.PodIPs, func(ip corev1.PodIP) bool {
 		return ip.IP == e.Addresses[0]
-	})
+	}) {
+		return nil
+	}
+	return pod
 }
