@@ -17,11 +17,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Operation is the kind of write that a request performs.
+// Operation is what a request does.
 type Operation string
 
-// The operations that plugins are called for. Reads do not go through admission. Connect is a request that the server
-// forwards to a pod or a node: exec, attach, portforward and proxy, whatever its method.
+// The operations that plugins are called for: three kinds of writes, and Connect, a request that the server forwards to
+// a pod, a service or a node, whatever its method: exec, attach, portforward and proxy. Reads, and logs, do not go
+// through admission.
 const (
 	Create  Operation = "CREATE"
 	Update  Operation = "UPDATE"

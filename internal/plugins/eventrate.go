@@ -39,8 +39,8 @@ type eventLimit struct {
 	// QPS is the number of events in a second, and Burst the number of events at once.
 	QPS   int32 `json:"qps"`
 	Burst int32 `json:"burst"`
-	// CacheSize is the number of namespaces, users, or pairs of a source and an object whose rates are known; those of
-	// the others start anew. 0 means defaultRates.
+	// CacheSize is the number of namespaces, users, or pairs of a source and an object whose rates are kept. The rate of
+	// one that was dropped starts anew, with a full burst. 0 means defaultRates.
 	CacheSize int32 `json:"cacheSize,omitempty"`
 }
 
@@ -125,7 +125,7 @@ func (p LimitEvents) Validate(_ context.Context, a *admission.Attributes, _ admi
 // eventRates has the current rates of a limit.
 type eventRates struct {
 	eventLimit
-	mu    sync.Mutex // two first events at once must not get a rate each
+	mu    sync.Mutex // looking a rate up and adding it is one step
 	rates *lru.Cache
 }
 
@@ -157,7 +157,7 @@ func (r *eventRates) of(key string) *rate.Limiter {
 	return limiter
 }
 
-// keyOf returns what an event has in common with those that it shares a rate with.
+// keyOf returns the key of the rate of an event.
 func (r *eventRates) keyOf(a *admission.Attributes) string {
 	switch r.Type {
 	case limitNamespace:

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,10 +38,10 @@ func newPodSecurity(c podSecurityConfig) (PodSecurity, error) {
 	d, path := &c.Defaults, field.NewPath("defaults")
 	parse := func(name, level, version string) (parsed api.LevelVersion) {
 		var err error
-		if parsed.Level, err = api.ParseLevel(orDefault(level, string(api.LevelPrivileged))); err != nil {
+		if parsed.Level, err = api.ParseLevel(cmp.Or(level, string(api.LevelPrivileged))); err != nil {
 			errs = append(errs, field.Invalid(path.Child(name), level, err.Error()))
 		}
-		if parsed.Version, err = api.ParseVersion(orDefault(version, api.VersionLatest)); err != nil {
+		if parsed.Version, err = api.ParseVersion(cmp.Or(version, api.VersionLatest)); err != nil {
 			errs = append(errs, field.Invalid(path.Child(name+"-version"), version, err.Error()))
 		}
 		return parsed
@@ -64,13 +65,6 @@ func newPodSecurity(c podSecurityConfig) (PodSecurity, error) {
 		return nil
 	})...)
 	return p, errs.ToAggregate()
-}
-
-func orDefault(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }
 
 // checkExempt returns an error for each name that is invalid or occurs twice.

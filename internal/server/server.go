@@ -87,7 +87,7 @@ type Options struct {
 	// Limits bound the concurrency of requests; the zero value derives them from the number of cores.
 	Limits fair.Limits
 	// Kubelet configures the connections to kubelets: see connect.Options. Dial opens the connections to kubelets, pods
-	// and the endpoints of services; nil means those of a net.Dialer.
+	// and the endpoints of services: see connect.Options.
 	Kubelet *tls.Config
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	// RequestTimeout bounds every request except watches, backups and those that pods and nodes answer; 0 means a

@@ -202,7 +202,7 @@ func startCache[T client.Object](f *caches, resource schema.GroupVersionResource
 	}
 }
 
-// trimmed drops most of what the usage of an object does not depend on, to save memory.
+// trimmed removes fields on which the usage of an object does not depend, to save memory.
 func trimmed(obj client.Object) (client.Object, error) {
 	obj.SetManagedFields(nil)
 	obj.SetLabels(nil)

@@ -101,8 +101,8 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 }
 
 // Reconcile computes the usage of a quota. The caches may lag behind the quota's status, to which the server adds new
-// objects. Before it writes the status, Reconcile therefore counts again what has changed, from a state that is not
-// older than the quota. If a write was charged meanwhile, the update conflicts and is retried.
+// objects. Before it writes the status, Reconcile therefore counts the changed resources again, at the revision of
+// the quota or a later one. If a write was charged meanwhile, the update conflicts and is retried.
 func (c *counter) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	q, err := c.quotas.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
@@ -123,7 +123,7 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 		}
 		var again []action.Action
 		after := d.after
-		s, again, failure = c.read(ctx, q, s.toConfirm(d), since) // which reads what has failed, too
+		s, again, failure = c.read(ctx, q, s.toConfirm(d), since) // includes what could not be read
 		d = decide(s)
 		d.after = min(d.after, after)
 		actions = append(actions, again...)

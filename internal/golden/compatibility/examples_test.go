@@ -64,7 +64,7 @@ var examples = map[string]string{
 	"persistentvolumes":                 `"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}`,
 
 	"mutatingadmissionpolicies.admissionregistration.k8s.io": `"spec":{` + matchPods + `,"reinvocationPolicy":"Never",
-		"mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: \"remove\", path: \"/a\"}]"}}]}`,
+		"mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: \"test\", path: \"/kind\", value: \"Pod\"}]"}}]}`,
 	"mutatingadmissionpolicybindings.admissionregistration.k8s.io": `"spec":{"policyName":"example"}`,
 	"validatingadmissionpolicies.admissionregistration.k8s.io": `"spec":{` + matchPods + `,
 		"validations":[{"expression":"true"}]}`,

@@ -155,7 +155,17 @@ func (l *live) create(path string, gvk schema.GroupVersionKind, plural, name str
 	l.send(http.MethodPost, path, "", body)
 }
 
-// send sends a request, which must succeed, and returns the body of the response.
+// unreachable are the messages of requests that the server would forward, if the examples were on other machines.
+var unreachable = map[string]string{
+	"nodes/example/proxy":                         "no preferred addresses found; known addresses: []",
+	"namespaces/default/pods/example/attach":      "pod example does not have a host assigned",
+	"namespaces/default/pods/example/exec":        "pod example does not have a host assigned",
+	"namespaces/default/pods/example/portforward": "pod example does not have a host assigned",
+	"namespaces/default/pods/example/proxy":       "address not allowed",
+	"namespaces/default/services/example/proxy":   `no endpoints available for service "example"`,
+}
+
+// send sends a request, which must succeed or be one of unreachable, and returns the body of the response.
 func (l *live) send(method, path, contentType, body string) string {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, strings.NewReader(body))
@@ -180,7 +190,8 @@ func (l *live) send(method, path, contentType, body string) string {
 	}
 	var status metav1.Status
 	_ = json.Unmarshal(answer, &status) // a body that is not a Status has no reason
-	if resp.StatusCode >= 300 && status.Reason != metav1.StatusReasonAlreadyExists {
+	reached := unreachable[strings.TrimPrefix(resp.Request.URL.Path, "/api/v1/")] == status.Message && status.Message != ""
+	if resp.StatusCode >= 300 && status.Reason != metav1.StatusReasonAlreadyExists && !reached {
 		l.t.Errorf("%s %s: %d %s", method, path, resp.StatusCode, bytes.TrimSpace(answer))
 	}
 	return string(answer)

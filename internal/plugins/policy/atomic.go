@@ -14,9 +14,9 @@ import (
 )
 
 // checkAtomics returns an error if an apply configuration has an atomic list, map or struct, because such a value
-// replaces the value of the object. merged is the result of the apply to live. The applier owns an atomic value as one
-// field, and the items of another value one by one. An empty value has no items: checkAtomics takes it for atomic if
-// the value in live has items and the one in merged has none.
+// replaces the value of the object. merged is the result of the apply to live. In the fields
+// that the applier owns after the apply, an atomic value is one leaf. So is an empty list or map: checkAtomics rejects it
+// only if the merge emptied a value that had items.
 func checkAtomics(document *unstructured.Unstructured, live, merged kind.Object) error {
 	owned := fieldpath.NewSet()
 	for _, e := range ownership.Entries(merged) {
@@ -120,7 +120,8 @@ func position(list value.List, step fieldpath.PathElement) int {
 	return -1
 }
 
-// hasKey reports whether an item has a key. A part of it that the item does not set has its default.
+// hasKey reports whether an item has a key. A field of the key that the item does not set is taken to match, because it
+// has a default.
 func hasKey(item value.Value, key value.FieldList) bool {
 	if !item.IsMap() {
 		return false

@@ -47,7 +47,7 @@ func (w *mutated) merge(s *subject, v ref.Val) ([]byte, error) {
 	return kind.Marshal(object.JSON, merged)
 }
 
-// owners are the ownership of the kinds whose objects were mutated, for the types of their fields.
+// owners caches the ownership of the kinds whose objects were mutated, which knows the types of their fields.
 type owners struct {
 	mu   sync.Mutex
 	made map[ownedVersion]ownedKind
@@ -62,7 +62,7 @@ type ownedVersion struct {
 	requested string
 }
 
-// ownedKind is the ownership of a kind, of which a change of its definition makes another one.
+// ownedKind is an entry of the cache. It is outdated if the kind's definition has changed since.
 type ownedKind struct {
 	kind kind.Kind
 	*ownership.Owners
@@ -100,7 +100,7 @@ func (o *owners) apply(s *subject, live kind.Object, document *unstructured.Unst
 	applied := document.DeepCopy() // Apply may modify it
 	entries, revision := ownership.Entries(live), live.GetResourceVersion()
 	ownership.SetEntries(live, nil)
-	live.SetResourceVersion("") // or Apply may remember an apply to this revision, whose content the write changes
+	live.SetResourceVersion("") // Apply caches results by revision, and the write changes the content of this one
 	restore := func(obj kind.Object) {
 		ownership.SetEntries(obj, entries)
 		obj.SetResourceVersion(revision)

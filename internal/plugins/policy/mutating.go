@@ -166,7 +166,7 @@ type mutated struct {
 	rounds *rounds
 	// json is the object in the versions that mutations have seen since its last change.
 	json map[schema.GroupVersion][]byte
-	// failures are the reasons why the write is rejected, of which reason belongs to the first.
+	// failures are the messages of the rejection, and reason is the status reason of the first.
 	failures []string
 	reason   metav1.StatusReason
 }
@@ -222,8 +222,8 @@ func (w *mutated) end(a *admission.Attributes) {
 	a.Remember((*mutating)(nil).Name(), w.rounds)
 }
 
-// invoke applies the mutations of a policy. Its errors, such as the end of the request, do not depend on the failure
-// policy; an object that is not valid after a mutation is one of them, as in Kubernetes.
+// invoke applies the mutations of a policy. It returns an error if the request has ended, or if the object cannot be
+// decoded after a mutation: as in Kubernetes, these reject the write whatever the failure policy.
 func (w *mutated) invoke(ctx context.Context, i invocation) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -2,8 +2,9 @@
 // kubelet of a node; proxied HTTP to pods, to the endpoints of services, and to kubelets. It decodes the options of a
 // request, passes them to admission, finds the machine, and forwards. It stores nothing.
 //
-// Package httpapi calls it after authentication, authorization and the fair queue. A forwarded request holds no seats
-// of the queue and has no deadline, like a watch: it ends when either end closes it, or with the server.
+// Package httpapi calls it after authentication, authorization and the fair queue. A request for a stream also needs
+// the right to create, whatever its method. A forwarded request leaves its seats of the queue once the machine is
+// found, and has no deadline, like a watch: it ends when either end closes it, or with the server.
 package connect
 
 import (
@@ -38,8 +39,8 @@ type Options struct {
 	// Kubelet configures the connections to kubelets: the client certificate, and the RootCAs that verify their
 	// certificates. Without RootCAs, or if Kubelet is nil, they are not verified.
 	Kubelet *tls.Config
-	// Dial opens the connections to other machines. Nil means those of a net.Dialer, which refuses addresses to which
-	// requests for a proxy must not go.
+	// Dial opens the connections to other machines. If it is nil, a net.Dialer opens them, which refuses loopback and
+	// link-local addresses to proxied requests; another Dial must do that itself.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Timeout is how long another machine may take to answer a request to open a stream.
 	Timeout time.Duration

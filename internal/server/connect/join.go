@@ -42,15 +42,24 @@ func (c *Connector) join(w http.ResponseWriter, r *http.Request, to *target) err
 	return nil
 }
 
-// outgoing returns the request to send in place of r, with its headers: that of a proxy for an upgrade. Its credentials
-// are for this server only.
+// outgoing returns the request to send in place of r, with its headers: that of a proxy for an upgrade.
 func outgoing(r *http.Request, to *url.URL) *http.Request {
 	out := r.Clone(r.Context())
 	target := *to
 	out.URL, out.RequestURI, out.Body, out.ContentLength, out.TransferEncoding = &target, "", nil, 0, nil
-	out.Header.Del("Authorization")
+	removeCredentials(out.Header)
 	utilnet.AppendForwardedForHeader(out)
 	return out
+}
+
+// removeCredentials removes the headers that tell who the client is: they are for this server only. A front proxy sends
+// X-Remote-User and so on; another machine could take those of a client for ours.
+func removeCredentials(h http.Header) {
+	for name := range h {
+		if name == "Authorization" || strings.HasPrefix(name, "X-Remote-") {
+			delete(h, name)
+		}
+	}
 }
 
 // refused forwards an answer that is no upgrade. It has begun when refused returns nil.

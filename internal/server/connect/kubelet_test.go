@@ -26,14 +26,15 @@ type kubelet struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []string // method, URL and client certificate of each
-	// gone is closed when the command "wait" has lost its client.
-	gone chan struct{}
+	// gone is closed when the command "wait" or "flood" has lost its client, and stuck when the client of "flood" has
+	// stopped reading.
+	gone, stuck chan struct{}
 }
 
 // newKubelet starts a kubelet, which issued its own certificate and demands one of the client.
 func newKubelet(t *testing.T) *kubelet {
 	t.Helper()
-	k := &kubelet{gone: make(chan struct{})}
+	k := &kubelet{gone: make(chan struct{}), stuck: make(chan struct{})}
 	mux := http.NewServeMux()
 	for path, serve := range map[string]http.HandlerFunc{
 		"/exec/{namespace}/{pod}/{container}": k.exec, "/attach/{namespace}/{pod}/{container}": k.attach,
@@ -113,8 +114,11 @@ func (k *kubelet) ExecInContainer(_ context.Context, _, _, container string, cmd
 		size := <-resize
 		fmt.Fprintf(out, "%dx%d", size.Width, size.Height)
 	case "flood": // until its client is gone
+		stuck := time.AfterFunc(time.Hour, func() { close(k.stuck) })
 		for text := []byte(strings.Repeat("x", 32<<10)); ; {
+			stuck.Reset(200 * time.Millisecond)
 			if _, err := out.Write(text); err != nil {
+				stuck.Stop()
 				close(k.gone)
 				return err
 			}

@@ -47,19 +47,19 @@ func (c *Connector) locate(req *request.Request, options runtime.Object) (*targe
 	ctx := req.Context()
 	switch o := options.(type) {
 	case *corev1.PodExecOptions:
-		return c.stream(ctx, req, o.Container, &streams{o.Stdin, o.Stdout, o.Stderr, o.TTY}, o.Command)
+		return c.streamTarget(ctx, req, o.Container, &streams{o.Stdin, o.Stdout, o.Stderr, o.TTY}, o.Command)
 	case *corev1.PodAttachOptions:
-		return c.stream(ctx, req, o.Container, &streams{o.Stdin, o.Stdout, o.Stderr, o.TTY}, nil)
+		return c.streamTarget(ctx, req, o.Container, &streams{o.Stdin, o.Stdout, o.Stderr, o.TTY}, nil)
 	case *corev1.PodPortForwardOptions:
-		return c.portForward(ctx, req, o)
+		return c.portForwardTarget(ctx, req, o)
 	case *corev1.PodLogOptions:
-		return c.log(ctx, req, o)
+		return c.logTarget(ctx, req, o)
 	case *corev1.PodProxyOptions:
-		return c.pod(ctx, req, o.Path)
+		return c.podTarget(ctx, req, o.Path)
 	case *corev1.ServiceProxyOptions:
-		return c.service(ctx, req, o.Path)
+		return c.serviceTarget(ctx, req, o.Path)
 	case *corev1.NodeProxyOptions:
-		return c.node(ctx, req, o.Path)
+		return c.nodeTarget(ctx, req, o.Path)
 	}
 	return nil, fmt.Errorf("unknown options %T", options)
 }
@@ -77,8 +77,8 @@ func get[T kind.Object](ctx context.Context, c *Connector, gr schema.GroupResour
 	return obj.(T), nil
 }
 
-// stream returns the target of an exec or attach.
-func (c *Connector) stream(ctx context.Context, req *request.Request, container string, opens *streams,
+// streamTarget returns the target of an exec or attach.
+func (c *Connector) streamTarget(ctx context.Context, req *request.Request, container string, opens *streams,
 	command []string) (*target, error) {
 	pod, err := get[*corev1.Pod](ctx, c, pods, req.Namespace, req.Name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *Connector) stream(ctx context.Context, req *request.Request, container 
 	return to, nil
 }
 
-func (c *Connector) portForward(ctx context.Context, req *request.Request, o *corev1.PodPortForwardOptions) (
+func (c *Connector) portForwardTarget(ctx context.Context, req *request.Request, o *corev1.PodPortForwardOptions) (
 	*target, error) {
 	pod, err := get[*corev1.Pod](ctx, c, pods, req.Namespace, req.Name)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Connector) portForward(ctx context.Context, req *request.Request, o *co
 	return to, nil
 }
 
-func (c *Connector) log(ctx context.Context, req *request.Request, o *corev1.PodLogOptions) (*target, error) {
+func (c *Connector) logTarget(ctx context.Context, req *request.Request, o *corev1.PodLogOptions) (*target, error) {
 	pod, err := get[*corev1.Pod](ctx, c, pods, req.Namespace, req.Name)
 	if err != nil {
 		return nil, err
@@ -197,25 +197,25 @@ func (c *Connector) kubeletOf(ctx context.Context, pod *corev1.Pod) (*target, er
 		return nil, err
 	}
 	if isSimulated(node) {
-		return nil, notRun(pod)
+		return nil, simulatedError(pod)
 	}
 	return c.kubeletAt(node)
 }
 
-func notRun(pod *corev1.Pod) error {
+func simulatedError(pod *corev1.Pod) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(
 		"pod %s is on the simulated node %s, which runs no containers: it only sets the status of its pods",
 		pod.Name, pod.Spec.NodeName))
 }
 
-// checkRuns returns an error for a pod on a simulated node, whose address may be that of another machine.
-func (c *Connector) checkRuns(ctx context.Context, pod *corev1.Pod) error {
+// rejectSimulated returns an error for a pod on a simulated node, whose address may be that of another machine.
+func (c *Connector) rejectSimulated(ctx context.Context, pod *corev1.Pod) error {
 	node, err := get[*corev1.Node](ctx, c, nodes, "", pod.Spec.NodeName)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err == nil && isSimulated(node):
-		return notRun(pod)
+		return simulatedError(pod)
 	}
 	return err
 }
@@ -257,9 +257,9 @@ func (c *Connector) kubeletAt(node *corev1.Node) (*target, error) {
 	return nil, fmt.Errorf("no preferred addresses found; known addresses: %v", node.Status.Addresses)
 }
 
-// pod returns the target of a proxy to a pod, which the request names as NAME, NAME:PORT or SCHEME:NAME:PORT. Without a
-// port, it is the first that a container declares.
-func (c *Connector) pod(ctx context.Context, req *request.Request, path string) (*target, error) {
+// podTarget returns the target of a proxy to a pod, which the request names as NAME, NAME:PORT or SCHEME:NAME:PORT.
+// Without a port, it is the first that a container declares.
+func (c *Connector) podTarget(ctx context.Context, req *request.Request, path string) (*target, error) {
 	scheme, name, port, valid := utilnet.SplitSchemeNamePort(req.Name)
 	if !valid {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid pod request %q", req.Name))
@@ -268,7 +268,7 @@ func (c *Connector) pod(ctx context.Context, req *request.Request, path string) 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkRuns(ctx, pod); err != nil {
+	if err := c.rejectSimulated(ctx, pod); err != nil {
 		return nil, err
 	}
 	if port == "" {
@@ -289,8 +289,8 @@ func (c *Connector) pod(ctx context.Context, req *request.Request, path string) 
 	return c.proxyTo(scheme, ip, port, path), nil
 }
 
-// node returns the target of a proxy to a node: its kubelet, or another port.
-func (c *Connector) node(ctx context.Context, req *request.Request, path string) (*target, error) {
+// nodeTarget returns the target of a proxy to a node: its kubelet, or another port.
+func (c *Connector) nodeTarget(ctx context.Context, req *request.Request, path string) (*target, error) {
 	scheme, name, port, valid := utilnet.SplitSchemeNamePort(req.Name)
 	if !valid {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid node request %q", req.Name))

@@ -24,7 +24,7 @@ func proxy(w http.ResponseWriter, r *http.Request, req *request.Request, to *tar
 	at := to.url
 	if at.Path == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		// The relative links of a page need the slash.
-		back := url.URL{Path: r.URL.Path + "/", RawQuery: r.URL.RawQuery}
+		back := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/") + "/", RawQuery: r.URL.RawQuery}
 		w.Header().Set("Location", back.String())
 		w.WriteHeader(http.StatusMovedPermanently)
 		return nil
@@ -38,9 +38,14 @@ func proxy(w http.ResponseWriter, r *http.Request, req *request.Request, to *tar
 			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
 			p.Out.Header.Set("X-Forwarded-Uri", joinPrefix(prefix, at.EscapedPath()))
-			p.Out.Header.Del("Authorization") // is for this server only
+			removeCredentials(p.Out.Header)
 		},
-		ModifyResponse: func(answer *http.Response) error { return rewriteLocation(answer, prefix, r.Host) },
+		ModifyResponse: func(answer *http.Response) error {
+			if code := answer.StatusCode; code < http.StatusOK && code != http.StatusSwitchingProtocols {
+				return fmt.Errorf("invalid status code %d", code)
+			}
+			return rewriteLocation(answer, prefix, r.Host)
+		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
 			failure = apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: %v", err))
 		},

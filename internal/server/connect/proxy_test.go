@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -237,6 +239,49 @@ func TestProxy(t *testing.T) {
 	}
 	if slices.ContainsFunc(n.dialed, func(to string) bool { return strings.HasPrefix(to, "10.9.") || to[0] != '1' }) {
 		t.Errorf("the server connected to %q", n.dialed)
+	}
+}
+
+// TestEarlyHints checks that the server passes a response of status 103 on without ending the client's upload. It
+// uses a connection over TLS, on which the server otherwise discards the rest of a body before it answers.
+func TestEarlyHints(t *testing.T) {
+	t.Parallel()
+	hinted := make(chan struct{})
+	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</style.css>")
+		w.WriteHeader(http.StatusEarlyHints)
+		received, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, received, err)
+	}))
+	t.Cleanup(pod.Close)
+	n := newNetwork(t, map[string]string{"10.0.0.5:80": pod.Listener.Addr().String()})
+	n.create(t, "/api/v1/namespaces", `{"metadata":{"name":"default"}}`)
+	n.addPod(t, "web", "10.0.0.5", "")
+	secure := httptest.NewTLSServer(n.Config.Handler)
+	t.Cleanup(secure.Close)
+	body, upload := io.Pipe()
+	go func() {
+		upload.Write([]byte("first"))
+		<-hinted
+		upload.Write([]byte("second"))
+		upload.Close()
+	}()
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+		close(hinted)
+		return nil
+	}}
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost,
+		secure.URL+ns+"/pods/web/proxy/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := secure.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); string(text) != "11 <nil>" || err != nil {
+		t.Errorf("the pod received %s, %v", text, err)
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 
 var endpointSlices = schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"}
 
-// service returns the target of a proxy to a service: a random ready endpoint that is a pod of the namespace. A port is
-// that of the service, by its name or number.
-func (c *Connector) service(ctx context.Context, req *request.Request, path string) (*target, error) {
+// serviceTarget returns the target of a proxy to a service: a random ready endpoint that is a pod of the namespace.
+// A port is that of the service, by its name or number.
+func (c *Connector) serviceTarget(ctx context.Context, req *request.Request, path string) (*target, error) {
 	scheme, name, port, valid := utilnet.SplitSchemeNamePort(req.Name)
 	if !valid {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", req.Name))
@@ -55,7 +55,7 @@ func (c *Connector) service(ctx context.Context, req *request.Request, path stri
 			for i := range slice.Endpoints {
 				endpoint := &slice.Endpoints[(first+i)%len(slice.Endpoints)]
 				if pod := c.readyPod(ctx, req.Namespace, endpoint); pod != nil {
-					if err := c.checkRuns(ctx, pod); err != nil {
+					if err := c.rejectSimulated(ctx, pod); err != nil {
 						return nil, err
 					}
 					return c.proxyTo(scheme, endpoint.Addresses[0], strconv.Itoa(int(*p.Port)), path), nil

@@ -1,8 +1,10 @@
 package connect_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
@@ -169,6 +172,36 @@ func TestEndsOfStreams(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestClientsThatDoNotRead closes the server under a client that has stopped reading the output of a command.
+func TestClientsThatDoNotRead(t *testing.T) {
+	t.Parallel()
+	k := newKubelet(t)
+	w := start(t, k)
+	config, err := rest.TLSConfigFor(w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.NextProtos = []string{"http/1.1"}
+	host := strings.TrimPrefix(w.config.Host, "https://")
+	client, err := tls.Dial("tcp", host, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	fmt.Fprintf(client, "GET /api/v1/namespaces/default/pods/one/exec?command=flood&stdout=1 HTTP/1.1\r\nHost: %s\r\n"+
+		"Origin: https://%[1]s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n", host)
+	answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(answer, err)
+	}
+	<-k.stuck
+	if err := w.Close(); err != nil {
+		t.Errorf("closing the plane: %v", err)
+	}
+	<-k.gone
 }
 
 type signal chan struct{}

@@ -72,14 +72,16 @@ func (u *upstream) upgrade(r *http.Request, within time.Duration) (*http.Respons
 	ctx := r.Context()
 	conn, err := u.open(ctx, r.URL)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("error dialing backend: %w", err)
 	}
 	conn.SetDeadline(time.Now().Add(within))
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	limited := &io.LimitedReader{R: conn, N: maxHead}
 	reader := bufio.NewReader(limited)
 	var response *http.Response
-	if err = r.Write(conn); err == nil {
+	if err = r.Write(conn); err != nil {
+		err = fmt.Errorf("error sending request: %w", err)
+	} else {
 		response, err = http.ReadResponse(reader, r)
 	}
 	if err == nil {
@@ -117,6 +119,8 @@ func proxyable(address string) bool {
 
 // checkHost returns an error unless requests may be proxied to all addresses of a host.
 func checkHost(ctx context.Context, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
 	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err == nil && len(found) == 0 {
 		err = errors.New("no addresses for hostname")

@@ -68,7 +68,7 @@ func tunneled(r *http.Request) (protocols []string) {
 }
 
 // serveWebSocket answers with a WebSocket of the protocol, and returns when serve does.
-func serveWebSocket(w http.ResponseWriter, r *http.Request, protocol string, serve func(*websocket.Conn)) {
+func serveWebSocket(w http.ResponseWriter, r *http.Request, protocol string, serve func(socket)) {
 	websocket.Server{
 		Handshake: func(config *websocket.Config, _ *http.Request) error {
 			config.Protocol = []string{protocol}
@@ -76,9 +76,19 @@ func serveWebSocket(w http.ResponseWriter, r *http.Request, protocol string, ser
 		},
 		Handler: func(ws *websocket.Conn) {
 			ws.PayloadType, ws.MaxPayloadBytes = websocket.BinaryFrame, maxMessage
-			serve(ws)
+			serve(socket{ws})
 		},
 	}.ServeHTTP(w, r)
+}
+
+// socket is a WebSocket that can be closed while a client does not read.
+type socket struct{ *websocket.Conn }
+
+// Close sends the end of the stream, and closes the connection. Without a deadline it would wait for a Write, which
+// waits for the client.
+func (s socket) Close() error {
+	s.SetDeadline(time.Now().Add(lastFrames))
+	return s.Conn.Close()
 }
 
 // tunnel forwards the bytes of a SPDY connection that arrive in a WebSocket.
@@ -91,7 +101,7 @@ func (c *Connector) tunnel(w http.ResponseWriter, r *http.Request, to *target) e
 	if !slices.Contains(tunneled(r), protocol) {
 		return errNoProtocol
 	}
-	serveWebSocket(w, r, tunnelPrefix+protocol, func(ws *websocket.Conn) { copyBoth(r.Context(), ws, back) })
+	serveWebSocket(w, r, tunnelPrefix+protocol, func(ws socket) { copyBoth(r.Context(), ws, back) })
 	return nil
 }
 
@@ -115,7 +125,7 @@ func (c *Connector) translate(w http.ResponseWriter, r *http.Request, to *target
 	if err := t.open(to.streams); err != nil {
 		return err
 	}
-	serveWebSocket(w, r, remoteCommandV5, func(ws *websocket.Conn) { t.run(r.Context(), ws) })
+	serveWebSocket(w, r, remoteCommandV5, func(ws socket) { t.run(r.Context(), ws) })
 	return nil
 }
 
@@ -127,8 +137,8 @@ type translation struct {
 	// client did not ask for are nil.
 	streams [constants.StreamResize + 1]httpstream.Stream
 
-	ws               *websocket.Conn
-	sending, pinging sync.Mutex
+	ws      socket
+	pinging sync.Mutex
 }
 
 // open opens the streams. The order is that of kubectl: kubelets expect the error stream first.
@@ -165,7 +175,7 @@ func (t *translation) close() {
 
 // run copies until the command has ended and its result was sent, or until either end closes its connection or ctx
 // ends.
-func (t *translation) run(ctx context.Context, ws *websocket.Conn) {
+func (t *translation) run(ctx context.Context, ws socket) {
 	t.ws = ws
 	defer context.AfterFunc(ctx, func() { ws.Close() })()
 	var copies sync.WaitGroup
@@ -208,6 +218,9 @@ func (t *translation) run(ctx context.Context, ws *websocket.Conn) {
 		case <-left: // the client is gone: nobody waits for the result
 			return
 		case <-t.conn.CloseChan():
+			if ctx.Err() == nil { // otherwise ws is being closed, with an earlier deadline
+				ws.SetWriteDeadline(time.Now().Add(lastWrite))
+			}
 			<-ended // the streams end now; what they have received is still sent
 			return
 		case <-ping.C:
@@ -216,21 +229,17 @@ func (t *translation) run(ctx context.Context, ws *websocket.Conn) {
 	}
 }
 
+// pings sends pings. It waits for other messages, as Message.Send does.
+var pings = websocket.Codec{Marshal: func(any) ([]byte, byte, error) { return nil, websocket.PingFrame, nil }}
+
 // ping sends the client a ping. If the client is gone, it closes the connections: receive does not notice while a
-// command does not read its input. If a client does not read, one ping waits and later pings
-// are skipped.
+// command does not read its input. If a client does not read, one ping waits and later pings are skipped.
 func (t *translation) ping() {
 	if !t.pinging.TryLock() {
 		return
 	}
 	defer t.pinging.Unlock()
-	t.sending.Lock()
-	frame, err := t.ws.NewFrameWriter(websocket.PingFrame)
-	if err == nil {
-		_, err = frame.Write(nil)
-	}
-	t.sending.Unlock()
-	if err != nil {
+	if err := pings.Send(t.ws.Conn, nil); err != nil {
 		t.ws.Close()
 		t.close()
 	}
@@ -240,9 +249,7 @@ func (t *translation) ping() {
 func (t *translation) send(channel int, data []byte) error {
 	message := make([]byte, 0, len(data)+1)
 	message = append(append(message, byte(channel)), data...)
-	t.sending.Lock()
-	defer t.sending.Unlock()
-	return websocket.Message.Send(t.ws, message)
+	return websocket.Message.Send(t.ws.Conn, message)
 }
 
 // copyOut sends the output of a command. Once the client is gone, it closes the connection.
@@ -265,7 +272,7 @@ func (t *translation) copyOut(channel int, from io.Reader) {
 func (t *translation) receive() {
 	for {
 		var message []byte
-		if err := websocket.Message.Receive(t.ws, &message); err != nil {
+		if err := websocket.Message.Receive(t.ws.Conn, &message); err != nil {
 			return
 		}
 		switch {

@@ -19,7 +19,10 @@ import (
 
 // WriteHeader implements http.ResponseWriter.
 func (x *exchange) WriteHeader(code int) {
-	x.begin(code)
+	isInformation := code < http.StatusOK && code != http.StatusSwitchingProtocols // the response follows
+	if !isInformation {
+		x.begin(code)
+	}
 	x.ResponseWriter.WriteHeader(code)
 }
 

@@ -17,11 +17,11 @@ import (
 // ownUser is the name of the user of the server's own writes that go through admission, as in Kubernetes.
 const ownUser = "system:apiserver"
 
-// provider is an operation whose plugins create namespaces.
+// provider is an operation as its plugins use it to create a namespace.
 type provider operation
 
-// provision creates a namespace for the object that the operation creates, as a write of the server itself: see
-// admission.Attributes.Provision. It waits for the initializers of the namespace.
+// provision creates a namespace as the user system:apiserver: see admission.Attributes.Provision. It returns once the
+// initializers of the namespace have run.
 func (op *provider) provision(ctx context.Context, name string) error {
 	k, served := op.Kinds.Stored(stored.Namespaces)
 	if !served {
