@@ -13,8 +13,8 @@ import (
 )
 
 // typeResolver resolves the types of mutations: JSONPatch, which is Kubernetes', and Object, Object.spec and so on. The
-// latter are our own, because Kubernetes' type visits the whole value at each use: a value that contains another one twice, which
-// does the same, has 2^40 parts after 40 levels.
+// latter are our own, because Kubernetes' type visits the whole value at each use: a value that contains another one
+// twice, which does the same, has 2^40 parts after 40 levels.
 type typeResolver struct{}
 
 var _ common.TypeResolver = typeResolver{}
