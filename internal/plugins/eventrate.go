@@ -39,8 +39,8 @@ type eventLimit struct {
 	// QPS is the number of events in a second, and Burst the number of events at once.
 	QPS   int32 `json:"qps"`
 	Burst int32 `json:"burst"`
-	// CacheSize is the number of namespaces, users, or pairs of a source and an object whose rates are kept. The rate of
-	// one that was dropped starts anew, with a full burst. 0 means defaultRates.
+	// CacheSize is the number of namespaces, users, or pairs of a source and an object whose rates are kept. The rate
+	// of one that was dropped starts anew, with a full burst. 0 means defaultRates.
 	CacheSize int32 `json:"cacheSize,omitempty"`
 }
 

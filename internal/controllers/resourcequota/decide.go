@@ -62,8 +62,8 @@ func decide(s input) (d decision) {
 	return d
 }
 
-// toConfirm returns a filter that selects the resources with an amount that a decision changes, and those that could not
-// be read.
+// toConfirm returns a filter that selects the resources with an amount that a decision changes, and those that could
+// not be read.
 func (s input) toConfirm(d decision) func(schema.GroupResource) bool {
 	changed := map[schema.GroupResource]bool{}
 	for name, amount := range d.status.Used {

@@ -14,9 +14,9 @@ import (
 )
 
 // checkAtomics returns an error if an apply configuration has an atomic list, map or struct, because such a value
-// replaces the value of the object. merged is the result of the apply to live. In the fields that the applier owns after
-// the apply, an atomic value is one leaf. So is an empty list or map: checkAtomics rejects it only if the merge emptied a
-// value that had items.
+// replaces the value of the object. merged is the result of the apply to live. In the fields that the applier owns
+// after the apply, an atomic value is one leaf. So is an empty list or map: checkAtomics rejects it only if the merge
+// emptied a value that had items.
 func checkAtomics(document *unstructured.Unstructured, live, merged kind.Object) error {
 	owned := fieldpath.NewSet()
 	for _, e := range ownership.Entries(merged) {
