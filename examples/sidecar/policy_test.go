@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/examples/sidecar"
 )
 
-// policy returns the policy of the example and its binding.
-func policy(t testing.TB) (*admissionregistrationv1.MutatingAdmissionPolicy,
-	*admissionregistrationv1.MutatingAdmissionPolicyBinding) {
+// podsUnderPolicy starts a plane with the policy of the example and its binding, and returns a client of its pods.
+func podsUnderPolicy(t *testing.T) client.Resource[*corev1.Pod] {
 	t.Helper()
 	text, err := os.ReadFile("example/mutatingadmissionpolicy.yaml")
 	if err != nil {
@@ -32,18 +32,17 @@ func policy(t testing.TB) (*admissionregistrationv1.MutatingAdmissionPolicy,
 	if err := yaml.UnmarshalStrict([]byte(second), b); err != nil {
 		t.Fatal(err)
 	}
-	return p, b
+	plane := bowlinetest.Start(t)
+	create(t, plane, p)
+	create(t, plane, b)
+	return bowlinetest.Client[*corev1.Pod](t, plane)
 }
 
 // TestPodsGetTheirSidecarByPolicy creates the pod of the documents under the policy. The pod gets the container of the
 // template, and a second apply does not change it.
 func TestPodsGetTheirSidecarByPolicy(t *testing.T) {
 	t.Parallel()
-	plane := bowlinetest.Start(t)
-	p, b := policy(t)
-	create(t, plane, p)
-	create(t, plane, b)
-	pods := bowlinetest.Client[*corev1.Pod](t, plane)
+	pods := podsUnderPolicy(t)
 	apply := metav1.ApplyOptions{FieldManager: "me"}
 	made, err := pods.ApplyObject(t.Context(), in(example[corev1.Pod](t, "myapp-pod")), apply)
 	if err != nil {
@@ -68,11 +67,7 @@ func TestPodsGetTheirSidecarByPolicy(t *testing.T) {
 // and keeps their volumes.
 func TestPolicyKeepsWhatPodsHave(t *testing.T) {
 	t.Parallel()
-	plane := bowlinetest.Start(t)
-	p, b := policy(t)
-	create(t, plane, p)
-	create(t, plane, b)
-	pods := bowlinetest.Client[*corev1.Pod](t, plane)
+	pods := podsUnderPolicy(t)
 	volume := func(name string) corev1.Volume { return corev1.Volume{Name: name} }
 	for name, c := range map[string]struct {
 		change              func(*corev1.Pod)

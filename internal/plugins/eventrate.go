@@ -105,7 +105,7 @@ func (LimitEvents) Handles(op admission.Operation, resource schema.GroupResource
 // Admit implements admission.Plugin.
 func (LimitEvents) Admit(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-// Validate implements admission.Plugin. An event that one limit rejects counts in the others.
+// Validate implements admission.Plugin. It counts the event against all limits, also if one of them rejects it.
 func (p LimitEvents) Validate(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
 	if a.DryRun {
 		return nil

@@ -211,8 +211,8 @@ func (n nodeWrite) checkPodCertificate(ctx context.Context) error {
 	return n.checkPodSigner(ctx, pod, spec, podName)
 }
 
-// named returns an object that a PodCertificateRequest names. One that does not exist is a 500, as in Kubernetes, so
-// that the agent tries again.
+// named returns an object that a PodCertificateRequest names. If the object does not exist, named returns a 500, as
+// Kubernetes does: the kubelet then sends the request again.
 func (n nodeWrite) named(ctx context.Context, gr schema.GroupResource, namespace, name, what string) (
 	admission.Object, error) {
 	obj, err := n.state.Get(ctx, gr, namespace, name)

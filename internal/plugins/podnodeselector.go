@@ -37,32 +37,31 @@ func (SelectNodes) Handles(op admission.Operation, resource schema.GroupResource
 
 // Admit implements admission.Plugin.
 func (p SelectNodes) Admit(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
-	pod, ok := a.Object.(*corev1.Pod)
-	if !ok {
-		return nil
+	selector, err := p.checked(ctx, a, state)
+	if pod, ok := a.Object.(*corev1.Pod); ok && err == nil {
+		pod.Spec.NodeSelector = labels.Merge(selector, pod.Spec.NodeSelector)
+		err = p.check(a, pod, selector)
 	}
-	selector, err := p.selectorOf(ctx, a, state)
-	if err != nil {
-		return err
-	}
-	if err := p.check(a, pod, selector); err != nil {
-		return err
-	}
-	pod.Spec.NodeSelector = labels.Merge(selector, pod.Spec.NodeSelector)
-	return p.check(a, pod, selector)
+	return err
 }
 
 // Validate implements admission.Plugin.
 func (p SelectNodes) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
+	_, err := p.checked(ctx, a, state)
+	return err
+}
+
+// checked returns the labels of the nodes for a new pod, and an error if the pod may not run there.
+func (p SelectNodes) checked(ctx context.Context, a *admission.Attributes, state admission.Reader) (labels.Set, error) {
 	pod, ok := a.Object.(*corev1.Pod)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	selector, err := p.selectorOf(ctx, a, state)
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.check(a, pod, selector)
 	}
-	return p.check(a, pod, selector)
+	return selector, err
 }
 
 // selectorOf returns the labels of the nodes for the pods of the namespace.

@@ -75,21 +75,56 @@ func deployment() *appsv1.Deployment {
 		}}
 }
 
+// mutationCase is the mutations of a policy for a Deployment, and what becomes of it.
+type mutationCase struct {
+	mutations []admissionregistrationv1.Mutation
+	shown     string // the path of a value in the object
+	want      string // its JSON
+	err       string
+}
+
 // TestMutations checks what mutations make of a deployment, and their errors.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	kinds := newRegistry()
+	for name, c := range mutationCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newState()
+			mutateBy(s, "p", mutatingSpec{Mutations: c.mutations})
+			d := deployment()
+			d.Spec.Replicas = new(int32(1))
+			a := createOf(t, kinds, d, "deployments")
+			err := Mutating(kinds).Admit(t.Context(), a, s)
+			checkError(t, err, c.err)
+			if c.err == "" {
+				if got := at(t, a.Object, c.shown); got != c.want {
+					t.Errorf("%s: got %s, want %s", c.shown, got, c.want)
+				}
+				return
+			}
+			s[mutatingPolicies][0].(*admissionregistrationv1.MutatingAdmissionPolicy).Spec.FailurePolicy =
+				new(admissionregistrationv1.Ignore)
+			want := c.err
+			if !strings.HasPrefix(want, "Internal error") {
+				want = ""
+			}
+			unchanged := deployment()
+			checkError(t, Mutating(kinds).Admit(t.Context(), createOf(t, kinds, unchanged, "deployments"), s), want)
+			if !reflect.DeepEqual(unchanged, deployment()) {
+				t.Errorf("a mutation that failed changed the object: %v", unchanged)
+			}
+		})
+	}
+}
+
+func mutationCases() map[string]mutationCase {
 	const by = "policy 'p' with binding 'p' denied request: "
 	template := func(fields string) string {
 		return "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{" + fields + "}}}}"
 	}
 	containers := "Object.spec.template.spec.containers"
-	for name, c := range map[string]struct {
-		mutations []admissionregistrationv1.Mutation
-		shown     string // the path of a value in the object
-		want      string // its JSON
-		err       string
-	}{
+	return map[string]mutationCase{
 		"a label": {apply(`Object{metadata: Object.metadata{labels: {"b": "c"}}}`), "metadata.labels",
 			`{"app":"a","b":"c"}`, ""},
 		"a number": {apply("Object{spec: Object.spec{replicas: 3}}"), "spec.replicas", "3", ""},
@@ -158,34 +193,6 @@ func TestMutations(t *testing.T) {
 			"Internal error occurred: the patch changed the kind from apps/v1, Kind=Deployment to apps/v1, Kind=Pod"},
 		"a text for a number": {patches(`[JSONPatch{op: "replace", path: "/spec/replicas", value: "x"}]`), "", "",
 			"Internal error occurred: json: cannot unmarshal string"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newState()
-			mutateBy(s, "p", mutatingSpec{Mutations: c.mutations})
-			d := deployment()
-			d.Spec.Replicas = new(int32(1))
-			a := createOf(t, kinds, d, "deployments")
-			err := Mutating(kinds).Admit(t.Context(), a, s)
-			checkError(t, err, c.err)
-			if c.err == "" {
-				if got := at(t, a.Object, c.shown); got != c.want {
-					t.Errorf("%s: got %s, want %s", c.shown, got, c.want)
-				}
-				return
-			}
-			s[mutatingPolicies][0].(*admissionregistrationv1.MutatingAdmissionPolicy).Spec.FailurePolicy =
-				new(admissionregistrationv1.Ignore)
-			want := c.err
-			if !strings.HasPrefix(want, "Internal error") {
-				want = ""
-			}
-			unchanged := deployment()
-			checkError(t, Mutating(kinds).Admit(t.Context(), createOf(t, kinds, unchanged, "deployments"), s), want)
-			if !reflect.DeepEqual(unchanged, deployment()) {
-				t.Errorf("a mutation that failed changed the object: %v", unchanged)
-			}
-		})
 	}
 }
 
