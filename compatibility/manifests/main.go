@@ -1,15 +1,15 @@
 // Command manifests installs what projects publish for Kubernetes on planes, unmodified: the install manifests and
-// charts that come with the projects' Go modules. On a plane of its own, each project is installed in an older version,
-// upgraded to a newer one, and uninstalled, with the real kubectl or Helm. Then the command checks with a client of its
-// own that each object exists, and after the uninstall that none does.
+// charts that come with the projects' Go modules. On a plane of its own, each project is installed, upgraded if two
+// versions of it are listed, and uninstalled, with the real kubectl or Helm. Then the command checks with a client of
+// its own that each object exists, and after the uninstall that none does.
 //
 //	cd compatibility
 //	go run ./manifests                   # all projects, on bowline up and on planes in a process
 //	go run ./manifests -project 'Argo'   # some
 //	go run ./manifests -o json           # for a program
 //
-// It downloads the modules, about a gigabyte, from the module proxy, once. It fails if an object is
-// not accepted, except for the projects that are listed with what Bowline lacks for them.
+// It downloads the modules, about a gigabyte, from the module proxy, once. It fails if an object is not
+// accepted, except for the projects that are listed with what Bowline lacks for them.
 package main
 
 import (

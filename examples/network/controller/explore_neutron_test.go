@@ -148,14 +148,14 @@ func wholeLife(names ...string) func(context.Context, *rest.Config) error {
 			}
 		}
 		for _, spec := range []string{`{"gateway":"192.168.0.2"}`, `{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}`} {
-			time.Sleep(5 * time.Second)
+			time.Sleep(pause)
 			patch := []byte(`{"spec":` + spec + `}`)
 			if _, err := networks.Patch(ctx, "default", names[0], "", types.MergePatchType, patch,
 				metav1.PatchOptions{}); err != nil {
 				return err
 			}
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(pause)
 		return networks.Delete(ctx, "default", names[len(names)-1], metav1.DeleteOptions{})
 	}
 }

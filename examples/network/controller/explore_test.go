@@ -57,6 +57,10 @@ func networksOf(config *rest.Config) (client.Resource[*v1.Network], error) {
 	return client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource)), nil
 }
 
+// pause is the time between a user's actions. It coincides with no delay of a restart or retry: State.External may be
+// later than the objects of a commit at the same instant.
+const pause = 5300 * time.Millisecond
+
 // declareAndChange creates two networks, changes one and deletes the other.
 func declareAndChange(ctx context.Context, config *rest.Config) error {
 	networks, err := networksOf(config)
@@ -72,13 +76,13 @@ func declareAndChange(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	time.Sleep(5 * time.Second)
+	time.Sleep(pause)
 	patch := []byte(`{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`)
 	if _, err := networks.Patch(ctx, "default", "a", "", types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	time.Sleep(5 * time.Second)
+	time.Sleep(pause)
 	return networks.Delete(ctx, "default", "b", metav1.DeleteOptions{})
 }
 
