@@ -13,11 +13,17 @@ type input struct {
 	Observed
 	// Backoffs are the restart histories of containers, by name.
 	Backoffs map[string]backoff
-	Now      time.Time
+	// Final is the terminal phase that the pod has reached, whoever set it; empty before that. It never changes: the
+	// agent restores it if a client resets the phase.
+	Final corev1.PodPhase
+	Now   time.Time
 }
 
-// over reports whether a pod has ended and its runtime has removed it, so that its status is final.
-func (s input) over() bool { return isTerminal(s.Pod.Status.Phase) && len(s.Containers) == 0 }
+// over reports whether a pod has ended, its runtime has removed it, and its status shows that, so that the status is
+// final.
+func (s input) over() bool {
+	return s.Final != "" && len(s.Containers) == 0 && s.Pod.Status.Phase == s.Final && allTerminated(&s.Pod.Status)
+}
 
 // plan is what to do about a pod.
 type plan struct {
@@ -46,7 +52,7 @@ func decide(s input) plan {
 	case s.Pod.DeletionTimestamp != nil:
 		p.end(s, s.Pod.DeletionTimestamp.Time)
 		p.Delete = p.Ended
-	case isTerminal(s.Pod.Status.Phase):
+	case s.Final != "":
 		p.Reason, p.Message = s.Pod.Status.Reason, s.Pod.Status.Message
 		p.end(s, s.Now.Add(grace(s.Pod)))
 	case p.pastDeadline(s):
@@ -55,8 +61,8 @@ func decide(s input) plan {
 	case completed(s):
 		p.end(s, s.Now.Add(grace(s.Pod)))
 	case p.initialize(s):
-		for _, c := range s.Pod.Spec.Containers {
-			p.keep(s, c.Name, s.Pod.Spec.RestartPolicy)
+		for i := range s.Pod.Spec.Containers {
+			p.keep(s, &s.Pod.Spec.Containers[i], s.Pod.Spec.RestartPolicy)
 		}
 	}
 	return p
@@ -183,12 +189,12 @@ func (p *plan) initialize(s input) bool {
 		state := s.Containers[c.Name]
 		switch {
 		case isSidecarSpec(c):
-			p.keep(s, c.Name, corev1.RestartPolicyAlways)
+			p.keep(s, c, corev1.RestartPolicyAlways)
 			if !started && !(state.State.Running != nil && state.Started) {
 				return false
 			}
 		case !started && !state.succeeded():
-			p.keep(s, c.Name, s.Pod.Spec.RestartPolicy)
+			p.keep(s, c, s.Pod.Spec.RestartPolicy)
 			return false
 		}
 	}
@@ -205,12 +211,16 @@ func anyStarted(s input) bool {
 	return false
 }
 
-// keep starts a container that was never started, or restarts it after its backoff if the policy says so.
-func (p *plan) keep(s input, name string, policy corev1.RestartPolicy) {
+// keep starts a container that was never started, pulls its image again after its backoff, or restarts it after its
+// backoff if the policy says so.
+func (p *plan) keep(s input, c *corev1.Container, policy corev1.RestartPolicy) {
+	name := c.Name
 	state, started := s.Containers[name]
 	switch {
 	case !started:
 		p.Start = append(p.Start, name)
+	case state.PullFailure != nil:
+		p.pullAgain(s.Now, c, state.PullFailure)
 	case state.ended() != nil && restarts(state, policy):
 		finished := state.ended().FinishedAt.Time
 		backoff := s.Backoffs[name]

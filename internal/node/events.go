@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // recordEvents records events about the changes of container statuses, in the words of a kubelet.
@@ -30,6 +31,10 @@ func (a *agent) recordEvents(seen input, status corev1.PodStatus) {
 			a.events.Normal(pod, "Created", "Container created")
 			a.events.Normal(pod, "Started", "Container started")
 		}
+		if f := seen.Containers[now.Name].PullFailure; f != nil && now.State.Waiting != nil &&
+			!equality.Semantic.DeepEqual(now.State.Waiting, was.State.Waiting) {
+			a.recordPullFailure(pod, f, now.State.Waiting, pull > 0 && waits(was, creating))
+		}
 		if waits(now, crashLoop) && !waits(was, crashLoop) {
 			a.events.Warning(pod, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
 				now.Name, pod.Name, pod.Namespace, pod.UID)
@@ -39,7 +44,7 @@ func (a *agent) recordEvents(seen input, status corev1.PodStatus) {
 
 // starts returns how often a container was started according to its status, including a run that has ended.
 func starts(c corev1.ContainerStatus) int32 {
-	if c.State.Running != nil || c.State.Terminated != nil || waits(c, crashLoop) {
+	if c.State.Running != nil || c.State.Terminated != nil && !wasLost(c) || waits(c, crashLoop) {
 		return c.RestartCount + 1
 	}
 	return c.RestartCount

@@ -110,8 +110,8 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 	now := time.Now()
 	fresh := node.DeepCopy()
 	own := a.describe(node.Name, now).Status
-	fresh.Status.Addresses, fresh.Status.NodeInfo, fresh.Status.Capacity = own.Addresses, own.NodeInfo, own.Capacity
-	fresh.Status.Allocatable = own.Capacity
+	fresh.Status.Addresses, fresh.Status.NodeInfo = own.Addresses, own.NodeInfo
+	setResources(&fresh.Status, own.Capacity)
 	changed := !equality.Semantic.DeepEqual(fresh.Status, node.Status)
 	for _, c := range own.Conditions {
 		at := slices.IndexFunc(fresh.Status.Conditions, func(old corev1.NodeCondition) bool {

@@ -26,7 +26,8 @@ type podState struct {
 	admitted bool        // the node has admitted it; guarded by agent.mu
 	pod      *corev1.Pod // as last observed; immutable
 	backoffs map[string]backoff
-	stopping []string // containers whose Killing event was recorded
+	stopping []string        // containers whose Killing event was recorded
+	final    corev1.PodPhase // the terminal phase that it has reached
 }
 
 // reconcilePod executes the next step for a pod.
@@ -52,6 +53,9 @@ func (a *agent) reconcilePod(ctx context.Context, request controller.Request) (c
 		known = a.track(request, pod)
 	}
 	known.pod = pod
+	if known.final == "" && isTerminal(pod.Status.Phase) {
+		known.final = pod.Status.Phase
+	}
 	if refusal, err := a.admit(ctx, known); refusal != nil || err != nil {
 		return controller.Result{}, cmp.Or(err, a.reject(ctx, pod, refusal))
 	}
@@ -133,7 +137,8 @@ func (a *agent) reconcileLive(ctx context.Context, l *podState) (controller.Resu
 func (a *agent) advance(ctx context.Context, l *podState) (input, plan, error) {
 	var stopping []string
 	for round := 0; ; round++ {
-		observed := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
+		observed := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Final: l.final,
+			Now: time.Now()}
 		plan := decide(observed)
 		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool {
 			return !slices.Contains(stopping, name)

@@ -21,7 +21,8 @@ type Runtime interface {
 	// pods before any container is started, so that the runtime can recover them.
 	Observe(pod *corev1.Pod) Observed
 	// Start pulls the image of a container and starts it, unless it is running or being started. A container
-	// that has ended is restarted. The first container of a pod assigns the pod's addresses.
+	// that has ended is restarted, and one whose image could not be pulled makes another attempt, with the
+	// image that the pod now names. The first container of a pod assigns the pod's addresses.
 	Start(ctx context.Context, pod *corev1.Pod, container string) error
 	// Stop asks a container to end, and kills it at the deadline. Of several deadlines the earliest applies.
 	Stop(ctx context.Context, pod *corev1.Pod, container string, deadline time.Time) error
@@ -52,8 +53,11 @@ type Observed struct {
 
 // Container is the state of a container according to its runtime.
 type Container struct {
-	// State has one of its three fields set. Waiting means that the container is being started.
+	// State has one of its three fields set, unless PullFailure is set. Waiting means that the container is being
+	// started.
 	State corev1.ContainerState
+	// PullFailure is set after the container's image could not be pulled, until Start is called again.
+	PullFailure *PullFailure
 	// Last is how the container ended before its last restart, if it was restarted.
 	Last corev1.ContainerState
 	// Pull is the duration of the image pull for this start; 0 if the image was present.
@@ -66,6 +70,21 @@ type Container struct {
 	// never ran.
 	ID, ImageID string
 }
+
+// PullFailure is a failed attempt to pull the image of a container.
+type PullFailure struct {
+	Image string
+	At    time.Time
+	// Attempts is the number of attempts to pull this image for the container; all have failed.
+	Attempts int
+	// Never means that there was no attempt, because the container's imagePullPolicy is Never.
+	Never bool
+	// Message is the error, as shown to users.
+	Message string
+}
+
+// waiting reports whether the container is being started or waits for its image.
+func (c Container) waiting() bool { return c.State.Waiting != nil || c.PullFailure != nil }
 
 // running reports whether the container runs or is being started.
 func (c Container) running() bool { return c.State.Running != nil || c.State.Waiting != nil }

@@ -18,11 +18,16 @@ func newStatus(s input, p plan) corev1.PodStatus {
 		now := metav1.NewTime(s.Now).Rfc3339Copy()
 		status.StartTime = &now
 	}
-	address(&status, s)
+	if s.Final == "" || status.PodIP == "" { // a pod that has ended may no longer own its address
+		address(&status, s)
+	}
 	status.InitContainerStatuses = statuses(s, p, s.Pod.Spec.InitContainers, status.InitContainerStatuses)
 	status.ContainerStatuses = statuses(s, p, s.Pod.Spec.Containers, status.ContainerStatuses)
-	if !isTerminal(status.Phase) {
+	if status.Phase = s.Final; s.Final == "" {
 		status.Phase = phase(s, p)
+	}
+	if p.Ended && isTerminal(status.Phase) {
+		terminateContainers(&status)
 	}
 	if p.Reason != "" {
 		status.Reason, status.Message = p.Reason, p.Message
@@ -74,7 +79,7 @@ func phase(s input, p plan) corev1.PodPhase {
 			failed = failed || state.ended() != nil && !state.succeeded() && !isSidecar(s.Pod, name)
 		case state.State.Running != nil:
 			running = true
-		case !started || state.State.Waiting != nil && state.Last.Terminated == nil:
+		case !started || state.waiting() && state.Last.Terminated == nil:
 			waiting = true
 		default:
 			failed = failed || !state.succeeded()
@@ -133,6 +138,8 @@ func containerStatus(s input, p plan, c *corev1.Container, before []corev1.Conta
 	if waiting := p.Waiting[c.Name]; waiting != nil {
 		status.LastTerminationState = state.State
 		status.State = corev1.ContainerState{Waiting: waiting}
+	} else if state.PullFailure != nil {
+		status.State.Waiting = waitingForImage(state.PullFailure, s.Now)
 	}
 	switch {
 	case state.State.Running != nil:

@@ -23,6 +23,10 @@ type container struct {
 	pull    time.Duration // the part of the start that pulls the image
 	// stopAt is when the container was asked to stop, deadline when it is killed; zero before that.
 	stopAt, deadline time.Time
+	// image is the image that it was started with. failure is set if that could not be pulled; before the time of the
+	// failure, it is being pulled.
+	image   string
+	failure *node.PullFailure
 	// ended is the result of the container, nil while it runs; last is the result before its last restart.
 	ended, last *corev1.ContainerStateTerminated
 	// observed is the time of the last observation. A container never ends before it.
@@ -30,17 +34,36 @@ type container struct {
 }
 
 func newContainer(id string, now time.Time, stages Stages) *container {
-	return &container{id: id, blocked: stages.invalid != nil, runs: now.Add(stages.Pull + stages.Start),
-		pull: stages.Pull}
+	c := &container{id: id}
+	c.begin(now, stages)
+	return c
+}
+
+// begin begins a start of the container. The image is present on the node if the container has run with it.
+func (c *container) begin(now time.Time, stages Stages) {
+	present, failure := c.last != nil && c.image == stages.image, c.failure
+	c.blocked, c.image, c.pull, c.failure = stages.invalid != nil, stages.image, stages.Pull, nil
+	if present || stages.never {
+		c.pull = 0
+	}
+	c.runs = now.Add(c.pull + stages.Start)
+	if present || c.blocked || stages.missing == "" {
+		return
+	}
+	c.failure = &node.PullFailure{Image: stages.image, At: now.Add(c.pull), Attempts: 1, Never: stages.never,
+		Message: stages.missing}
+	if failure != nil && failure.Image == stages.image {
+		c.failure.Attempts += failure.Attempts
+	}
 }
 
 // at returns the state of the container at a time, and how long the state lasts; 0 means until an operation
 // changes it.
 func (c *container) at(now time.Time, stages Stages) (node.Container, time.Duration) {
 	if c.blocked && stages.invalid == nil {
-		c.blocked, c.runs, c.pull = false, now.Add(stages.Pull+stages.Start), stages.Pull
+		c.begin(now, stages)
 	}
-	if c.ended == nil && !c.blocked {
+	if c.ended == nil && !c.blocked && c.failure == nil {
 		c.end(now, stages)
 	}
 	c.observed = now
@@ -57,6 +80,16 @@ func (c *container) at(now time.Time, stages Stages) (node.Container, time.Durat
 			Message: stages.invalid.Error()}
 		observed.ID = ""
 		return observed, 0
+	case c.failure != nil && !now.Before(c.failure.At):
+		observed.PullFailure, observed.ID = c.failure, ""
+		if c.last != nil {
+			observed.Restarts-- // it counts when the container is created
+		}
+		return observed, 0
+	case c.failure != nil:
+		observed.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+		observed.ID = ""
+		return observed, c.failure.At.Sub(now)
 	case now.Before(c.runs):
 		observed.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 		observed.ID = ""
@@ -111,7 +144,10 @@ func (c *container) ends(stages Stages) (at time.Time, code int32, reason string
 	if c.stopAt.IsZero() {
 		return at, code, reason, ends
 	}
-	stopped, stopCode, stopReason := c.stopAt.Add(stages.Stop), int32(0), "Completed"
+	stopped, stopCode, stopReason := c.stopAt.Add(stages.Stop), stages.stopCode, "Completed"
+	if stopCode != 0 {
+		stopReason = "Error"
+	}
 	if stopped.After(c.deadline) {
 		stopped, stopCode, stopReason = c.deadline, killedCode, "Error"
 	}
@@ -121,14 +157,16 @@ func (c *container) ends(stages Stages) (at time.Time, code int32, reason string
 	return at, code, reason, ends
 }
 
-// restart restarts a container that has ended. Its image is already present.
+// restart restarts a container that has ended, or pulls its image again after a failure.
 func (c *container) restart(now time.Time, stages Stages) {
-	if c.ended == nil {
+	switch {
+	case c.ended != nil:
+		c.last, c.ended = c.ended, nil
+		c.restarts++
+	case c.failure == nil || now.Before(c.failure.At):
 		return
 	}
-	c.last, c.ended = c.ended, nil
-	c.restarts++
-	c.blocked, c.runs, c.pull = stages.invalid != nil, now.Add(stages.Start), 0
+	c.begin(now, stages)
 	c.stopAt, c.deadline = time.Time{}, time.Time{}
 }
 
@@ -137,7 +175,8 @@ func (c *container) stop(now, deadline time.Time) (neverRan bool) {
 	if c.ended != nil {
 		return false
 	}
-	if c.blocked || now.Before(c.runs) {
+	if c.blocked || c.failure != nil || now.Before(c.runs) {
+		c.failure = nil
 		if c.ended = c.last; c.ended != nil {
 			c.restarts--
 		}
@@ -153,7 +192,8 @@ func (c *container) stop(now, deadline time.Time) (neverRan bool) {
 
 // restoreContainer restores a container from its status; nil if it never ran.
 func restoreContainer(status *corev1.ContainerStatus) *container {
-	c := &container{id: status.ContainerID, restarts: status.RestartCount, last: status.LastTerminationState.Terminated}
+	c := &container{id: status.ContainerID, image: status.Image, restarts: status.RestartCount,
+		last: status.LastTerminationState.Terminated}
 	switch {
 	case status.State.Running != nil:
 		c.runs = status.State.Running.StartedAt.Time

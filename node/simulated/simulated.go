@@ -10,8 +10,19 @@
 //	    simulated.bowline.dev/crash-after: 1m    # time from each start to an exit with code 1; exit-code: "3" changes the code
 //	    simulated.bowline.dev/crashes: "2"       # number of crashes; unlimited by default
 //	    simulated.bowline.dev/complete-after: 5s # time from the start to an exit with code 0
+//	    simulated.bowline.dev/image: missing     # the image cannot be pulled; present overrides Options.Images
 //	    simulated.bowline.dev/stop: 10s          # time from a stop request to the exit, limited by the grace period
 //	    simulated.bowline.dev/crash-after.proxy: 3s   # applies to the container proxy only
+//
+// A container whose command only sleeps, such as sleep 30 or sh -c "sleep 1m", runs for that time and exits with code 0;
+// if it is stopped before, it exits with code 143. Containers of Jobs with other commands run for Options.Job, and
+// all others until they are stopped. A container that has exited is restarted if the pod's restartPolicy says so
+// (Always also after code 0) with a kubelet's growing back-off.
+//
+// An image that does not exist, by Options.Images or an annotation, is reported as on real nodes: ErrImagePull, then
+// ImagePullBackOff until the next attempt, after 10 seconds at first and 5 minutes at last. By default these images do
+// not exist: those of registries whose name begins with invalid. or ends with .invalid, and those with the tag 404,
+// nonexistent or non-existent. If a pod that waits gets another image, that is pulled at once.
 //
 // The annotations may be changed while the pod runs. On a Node, simulated.bowline.dev/dead: "true" simulates
 // a failure: until the annotation is removed, the node's lease is not renewed and its pods are not updated.
@@ -51,6 +62,11 @@ type Options struct {
 	Stages Stages
 	// Job is the run time of containers in the pods of Jobs, unless Stages.Ends is set; 0 means one second.
 	Job time.Duration
+	// Images are patterns of the images that exist; an asterisk matches any text. A pattern after a minus sign excludes
+	// images. The last pattern that matches the image, as the pod spells it, decides; an image that none matches does
+	// not exist. A list that begins with an exclusion adds to the default, DefaultImages, which nil means too. The
+	// caller must not modify it after Add.
+	Images []string
 	// HeartbeatInterval is the interval at which nodes renew their leases; 0 means ten seconds.
 	HeartbeatInterval time.Duration
 	// Workers is the number of pods reconciled concurrently; 0 means 8.
@@ -69,6 +85,7 @@ func Add(m *controller.Manager, o Options) {
 // runtime simulates containers.
 type runtime struct {
 	options Options
+	images  images
 
 	mu    sync.Mutex
 	hosts map[string]*host
@@ -87,7 +104,7 @@ func newRuntime(o Options, names []string) *runtime {
 	if o.Job == 0 {
 		o.Job = time.Second
 	}
-	r := &runtime{options: o, hosts: map[string]*host{}, pods: map[types.UID]*pod{}}
+	r := &runtime{options: o, images: newImages(o.Images), hosts: map[string]*host{}, pods: map[types.UID]*pod{}}
 	for i, name := range names {
 		r.hosts[name] = &host{number: i}
 	}

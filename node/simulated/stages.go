@@ -33,39 +33,61 @@ type Stages struct {
 	Stop time.Duration
 	// invalid is the error of an invalid annotation of the pod. The container then does not start.
 	invalid error
+	// image is the container's image, and missing why it cannot be pulled, empty if it can. never means that the pod
+	// does not allow it to be pulled.
+	image, missing string
+	never          bool
+	// stopCode is the exit code of a container that exits because it is stopped.
+	stopCode int32
 }
 
-// stagesOf returns the stages of a container: the defaults, changed by the pod's kind, probes and annotations.
+// stagesOf returns the stages of a container: the defaults, changed by the pod's kind, and by the container's command
+// and probes, and by annotations.
 func (r *runtime) stagesOf(pod *corev1.Pod, container string) Stages {
 	s := r.options.Stages
-	if c := initContainer(pod, container); c != nil {
+	if c := named(pod.Spec.InitContainers, container); c != nil {
 		s.Ends, s.Run, s.ExitCode, s.Times = c.RestartPolicy == nil, 0, 0, 0
-		return s.annotated(pod, container, false)
+		s.sleep(c)
+		return s.annotated(pod, c, false, r.images)
 	}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "Job" && !s.Ends {
+	c := named(pod.Spec.Containers, container)
+	if c == nil { // an update removed it from the pod
+		return s
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if !s.Ends && !s.sleep(c) && owner != nil && owner.Kind == "Job" {
 		s.Ends, s.Run = true, r.options.Job
 	}
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == container && c.ReadinessProbe != nil && s.Ready >= 0 {
-			s.Ready = max(s.Ready, time.Duration(c.ReadinessProbe.InitialDelaySeconds)*time.Second)
-		}
+	if c.ReadinessProbe != nil && s.Ready >= 0 {
+		s.Ready = max(s.Ready, time.Duration(c.ReadinessProbe.InitialDelaySeconds)*time.Second)
 	}
-	return s.annotated(pod, container, true)
+	return s.annotated(pod, c, true, r.images)
 }
 
-func initContainer(pod *corev1.Pod, name string) *corev1.Container {
-	for i := range pod.Spec.InitContainers {
-		if pod.Spec.InitContainers[i].Name == name {
-			return &pod.Spec.InitContainers[i]
+func named(containers []corev1.Container, name string) *corev1.Container {
+	for i := range containers {
+		if containers[i].Name == name {
+			return &containers[i]
 		}
 	}
 	return nil
 }
 
-// annotated applies a pod's annotations for a container. general includes those without a container name, which apply
-// to the regular containers and not to init containers.
-func (s Stages) annotated(pod *corev1.Pod, container string, general bool) Stages {
-	annotations := annotationReader{pod: pod, container: container, general: general}
+// sleep sets the run time of a container whose command only sleeps, and reports whether it does. Unlike other
+// containers, it has not completed if it is stopped before.
+func (s *Stages) sleep(c *corev1.Container) bool {
+	run, sleeps := sleepTime(c)
+	if !sleeps {
+		return false
+	}
+	s.Ends, s.Run, s.stopCode = run != Never, max(run, 0), terminatedCode
+	return true
+}
+
+// annotated applies a pod's annotations for a container, and decides whether its image exists. general includes the
+// annotations without a container name, which apply to the regular containers and not to init containers.
+func (s Stages) annotated(pod *corev1.Pod, c *corev1.Container, general bool, all images) Stages {
+	annotations := annotationReader{pod: pod, container: c.Name, general: general}
 	annotations.duration("pull", &s.Pull)
 	annotations.duration("start", &s.Start)
 	annotations.duration("stop", &s.Stop)
@@ -82,6 +104,7 @@ func (s Stages) annotated(pod *corev1.Pod, container string, general bool) Stage
 	}
 	annotations.number("exit-code", &s.ExitCode)
 	annotations.number("crashes", &s.Times)
+	s.setImage(c, all, &annotations)
 	s.invalid = annotations.err
 	return s
 }

@@ -19,6 +19,6 @@ func (p *plan) runNodes(ctx context.Context, plane *bowline.Plane) error {
 	if err != nil {
 		return err
 	}
-	simulated.Add(m, simulated.Options{Nodes: p.flags.nodes})
+	simulated.Add(m, simulated.Options{Nodes: p.flags.nodes, Images: p.flags.images})
 	return m.Run(ctx)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/node/simulated"
 )
 
 // upFlags holds the parsed flags of bowline up.
@@ -33,6 +34,7 @@ type upFlags struct {
 	api             []string
 	files           []string
 	nodes           int
+	images          []string
 	maxBytes        string
 	maxNamespace    string
 	networkProvider string
@@ -183,6 +185,9 @@ func (f *upFlags) add(cmd *cobra.Command) {
 		"maximum `size` of the stored objects of each namespace (default: none)")
 	set.IntVar(&f.nodes, "nodes", 0,
 		"`number` of simulated nodes, which set the status of pods without running them")
+	set.StringSliceVar(&f.images, "images", simulated.DefaultImages(),
+		"`list` of the images that simulated nodes can pull: patterns in which * matches any text, -PATTERN for images that "+
+			"do not exist; the last match decides, and a list that begins with -PATTERN adds to the default")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
 		"`provider` of the network controller: "+strings.Join(networkProviders, ", "))
 	f.ingress.add(cmd)
@@ -232,6 +237,11 @@ func (f *upFlags) plan() (*plan, error) {
 	}
 	if f.nodes < 0 || f.nodes > maxNodes {
 		return nil, cli.Usagef("invalid --nodes %d: must be from 0 to %d", f.nodes, maxNodes)
+	}
+	for _, pattern := range f.images {
+		if strings.TrimPrefix(pattern, "-") == "" {
+			return nil, cli.Usagef("invalid --images %s: has an empty pattern", strings.Join(f.images, ","))
+		}
 	}
 	if f.acceptDamage && f.ephemeral {
 		return nil,
