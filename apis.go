@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
+	"github.com/bowline-dev/bowline/internal/controllers/validatingadmissionpolicystatus"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 )
 
@@ -42,6 +43,7 @@ var (
 	namespaces      = v1("", "namespaces")
 	nodes           = v1("", "nodes")
 	pods            = v1("", "pods")
+	policies        = v1("admissionregistration.k8s.io", "validatingadmissionpolicies")
 	replicaSets     = v1("apps", "replicasets")
 	replicators     = v1("", "replicationcontrollers")
 	resourceQuotas  = v1("", "resourcequotas")
@@ -78,6 +80,8 @@ var needs = map[string][]schema.GroupVersionResource{
 	serviceaccount.Name:         {configMaps, namespaces, serviceAccounts},
 	statefulset.Name:            {revisions, claims, pods, statefulSets},
 	ttlafterfinished.Name:       {jobs},
+
+	validatingadmissionpolicystatus.Name: {policies},
 }
 
 // checkAPI returns an error if a list for Options.API is invalid, or turns off what the server or one of the

@@ -29,6 +29,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
+	"github.com/bowline-dev/bowline/internal/controllers/validatingadmissionpolicystatus"
 )
 
 // controllers maps the names of all controllers that a plane can run to the functions that add them to a
@@ -58,6 +59,8 @@ var controllers = map[string]func(*controller.Manager){
 	resourcequota.Name:    func(m *controller.Manager) { resourcequota.Add(m) },
 	serviceaccount.Name:   func(m *controller.Manager) { serviceaccount.Add(m) },
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
+
+	validatingadmissionpolicystatus.Name: func(m *controller.Manager) { validatingadmissionpolicystatus.Add(m) },
 }
 
 // defaultControllers lists the controllers that run by default: controllers that the API's own guarantees depend on,
