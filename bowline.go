@@ -2,6 +2,7 @@ package bowline
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/auth/pki"
+	"github.com/bowline-dev/bowline/internal/auth/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/capacity"
 	"github.com/bowline-dev/bowline/internal/https"
 	"github.com/bowline-dev/bowline/internal/inprocess"
@@ -95,6 +97,17 @@ type Options struct {
 	// If Kubelets is nil, the client certificate is one of the user kube-apiserver-kubelet-client in the group
 	// system:masters if the plane generates its certificates; otherwise there is none.
 	Kubelets *tls.Config
+	// FrontProxy has the client certificate with which the plane forwards requests to aggregated API servers, and
+	// FrontProxyAuthority the CA certificate that verifies it, in PEM; aggregated servers read it from the ConfigMap
+	// extension-apiserver-authentication in kube-system. If FrontProxy is nil, a plane with Listen generates both, and
+	// others have none.
+	FrontProxy          *tls.Config
+	FrontProxyAuthority []byte
+	// TokenKey signs the tokens of service accounts. It must have the curve P-256. If TokenKey is nil, the plane
+	// generates a key, and its tokens are invalid after a restart. A fork is a sandbox: it generates its own key unless
+	// Fork's change sets one. It accepts the tokens of this plane, whose service accounts it has, but this plane
+	// does not accept the tokens of the fork.
+	TokenKey *ecdsa.PrivateKey
 	// Controllers selects among the names that the function Controllers returns, as kube-controller-manager does: a
 	// name enables a controller, -name disables it, * enables all others. Start fails for an unknown name. A nil or
 	// empty list selects the controllers without which the API is incomplete: they delete the contents of namespaces,
@@ -139,6 +152,8 @@ type Plane struct {
 	handler   http.Handler
 	transport *inprocess.Transport
 	log       *slog.Logger
+	// parentKeys verify tokens of the planes that this one was forked from, beside its own key.
+	parentKeys []*ecdsa.PublicKey
 
 	listener net.Listener
 	socket   *https.Server // serves listener; nil before that
@@ -187,6 +202,9 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err == nil {
 		err = checkAPI(o.API, o.Controllers)
 	}
+	if err == nil {
+		o.TokenKey, err = tokenKey(o.TokenKey)
+	}
 	if err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
@@ -213,8 +231,8 @@ func storeOptions(o Options) store.Options {
 }
 
 // newPlane starts a plane on a store and takes ownership of it. o.Controllers must be a result of selectControllers.
-// parent is the server of the plane that is forked, or nil.
-func newPlane(ctx context.Context, o Options, settings plugins.Settings, state *store.Store, parent *server.Server) (
+// parent is the plane that is forked, or nil.
+func newPlane(ctx context.Context, o Options, settings plugins.Settings, state *store.Store, parent *Plane) (
 	*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -224,7 +242,12 @@ func newPlane(ctx context.Context, o Options, settings plugins.Settings, state *
 	p.journal = why.New(why.Options{Log: o.Logger})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.start(ctx, settings, parent); err != nil {
+	var reuse *server.Server
+	if parent != nil {
+		reuse = parent.server
+		p.parentKeys = append([]*ecdsa.PublicKey{&parent.options.TokenKey.PublicKey}, parent.parentKeys...)
+	}
+	if err := p.start(ctx, settings, reuse); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
@@ -252,23 +275,40 @@ func (p *Plane) start(ctx context.Context, settings plugins.Settings, parent *se
 	}
 	_, inMemory := o.Storage.(*memory.Log)
 	encodings := int(min(encodingBudget, capacity.Memory()/encodingShare))
+	if o.FrontProxy == nil && o.Listen != "" {
+		proxy, err := pki.NewFrontProxy()
+		if err != nil {
+			return err
+		}
+		o.FrontProxy, o.FrontProxyAuthority = proxy.Config(), proxy.AuthorityPEM()
+	}
 	kinds := kind.NewRegistry(apis.Kinds(object.NewCache(encodings))...)
 	settings.Kinds = kinds
+	tokens, bearers, openID, err := p.tokens(kinds)
+	if err != nil {
+		return err
+	}
+	authenticators = append(authenticators, bearers)
 	p.server, err = server.New(ctx, server.Options{
 		Store:         p.store,
 		Kinds:         kinds,
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews()),
+		Authorizer: auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews(),
+			serviceaccount.IssuerDiscovery()),
 		Plugins: settings.Select(o.Admission, o.Plugins,
 			&plugins.Initializers{}, policy.Mutating(kinds), mutating,
 			policy.Validating(kinds), validating),
-		Initial:        p.initial(),
+		Initial:        p.initial(o.FrontProxyAuthority),
 		DisableExpiry:  o.SkipBootstrap,
 		ReuseKinds:     parent,
 		Checks:         p.checks(o.Storage),
 		Prompt:         inMemory,
 		Kubelet:        kubelets,
+		FrontProxy:     o.FrontProxy,
 		Why:            p.journal,
+		Tokens:         tokens,
+		Bearers:        bearers,
+		OpenID:         openID,
 		Collectors:     []prometheus.Collector{p.metrics, webhookMetrics},
 		TracerProvider: o.TracerProvider,
 		Log:            o.Logger,
@@ -298,12 +338,16 @@ func (p *Plane) checks(storage Storage) []server.Check {
 	return checks
 }
 
-// initial returns the built-in objects to create or repair.
-func (p *Plane) initial() []kind.Initial {
+// initial returns the built-in objects to create or repair. frontProxy is the authority of the front proxy, if any.
+func (p *Plane) initial(frontProxy []byte) []kind.Initial {
 	if p.options.SkipBootstrap {
 		return nil
 	}
-	return builtin.Initial(types.UID(p.options.ID), p.advertisedAddress())
+	initial := builtin.Initial(types.UID(p.options.ID), p.advertisedAddress())
+	if len(frontProxy) > 0 {
+		initial = append(initial, builtin.DelegatedAuthentication(p.authority(), frontProxy))
+	}
+	return initial
 }
 
 // listen opens the socket and returns the CA certificates that verify clients. serve accepts connections on it later.

@@ -20,11 +20,14 @@ var errForkStorage = errors.New("a fork shares memory with its plane and cannot 
 // The fork inherits the options of this plane, including its admission plugins, but runs no controllers and opens no
 // socket unless change sets them, so that two planes do not act on the same external systems. It is always in memory:
 // Fork fails, and closes the Storage, if change sets one. Its identity is part of the forked state, so Options.ID has
-// no effect. Its revisions start far above those of this plane, and it serves no older revision: a client that
-// resumes a watch of this plane at a fork receives 410 Gone and lists again.
+// no effect. It signs the tokens of service accounts with its own key: see Options.TokenKey. Its revisions start far
+// above those of this plane, and it serves no older revision: a client that resumes a watch of this plane at a fork
+// receives 410 Gone and lists again.
 func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, error) {
 	o := p.options
 	o.Storage, o.SkipBootstrap, o.Listen, o.TLS, o.Controllers = nil, true, "", nil, []string{NoControllers}
+	// An administrator of the fork is not one of this plane.
+	o.TokenKey, o.FrontProxy, o.FrontProxyAuthority = nil, nil, nil
 	for _, c := range change {
 		c(&o)
 	}
@@ -42,6 +45,9 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if err == nil {
 		err = checkAPI(o.API, o.Controllers)
 	}
+	if err == nil {
+		o.TokenKey, err = tokenKey(o.TokenKey)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,5 +55,5 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if err != nil {
 		return nil, fmt.Errorf("forking the control plane: %w", err)
 	}
-	return newPlane(ctx, o, settings, state, p.server)
+	return newPlane(ctx, o, settings, state, p)
 }

@@ -5,6 +5,7 @@ go 1.26.8
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1 // the memory limits of cgroups and of the machine
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
+	github.com/go-jose/go-jose/v4 v4.1.4 // the tokens of service accounts: JWT and JWKS
 	github.com/go-logr/logr v1.4.4 // the loggers of client-go informers, in adapters/clientgo
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
 	github.com/google/cel-go v0.29.2 // the functions and loops of CEL are limited
@@ -35,6 +36,7 @@ require (
 	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
 	k8s.io/cri-streaming v0.37.2 // tests: the streams of a kubelet
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
+	k8s.io/kube-aggregator v0.37.2 // the type APIService
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
 	k8s.io/pod-security-admission v0.37.2 // the checks of the Pod Security Standards, version by version
 	k8s.io/streaming v0.37.2 // SPDY connections to kubelets

@@ -61,10 +61,12 @@ type Attributes struct {
 	Object Object
 	// Old is the stored state; nil for a create. It is shared and must not be modified.
 	Old Object
-	// User, Groups and Extra identify the client that sent the write. They must not be modified.
-	User   string
-	Groups []string
-	Extra  map[string][]string
+	// User, UserUID, Groups and Extra identify the client that sent the write. They must not be modified. UserUID is
+	// empty unless the client is a service account.
+	User    string
+	UserUID string
+	Groups  []string
+	Extra   map[string][]string
 	// FieldManager and FieldValidation are the options of the request, empty where the client set none. A
 	// delete has neither; its options are in Deletion.
 	FieldManager, FieldValidation string

@@ -6,13 +6,7 @@ type project struct {
 	// versions are installed in this order, each as an upgrade of the one before.
 	versions []string
 	from     source
-	// lacks names what Bowline lacks for the project; empty if it must be accepted. The command fails if a project is
-	// accepted that lacks something.
-	lacks string
 }
-
-// aggregation is what lacks for projects with an API server of their own.
-const aggregation = "APIService (aggregated API servers)"
 
 // projects leaves out those whose objects cannot be deleted while their own webhook does not run, also on Kubernetes,
 // such as Knative Serving.
@@ -43,15 +37,15 @@ var projects = []project{
 	{name: "Gateway API", module: "sigs.k8s.io/gateway-api", versions: []string{"v1.5.0", "v1.6.3"},
 		from: kustomization{path: "config/crd"}},
 	{name: "KEDA", module: "github.com/kedacore/keda/v2", versions: []string{"v2.20.2", "v2.21.0"},
-		from: kustomization{path: "config/default"}, lacks: aggregation},
+		from: kustomization{path: "config/default"}},
 	{name: "Kueue", module: "sigs.k8s.io/kueue", versions: []string{"v0.17.0"},
-		from: chart{namespace: "kueue-system", path: "charts/kueue"}, lacks: aggregation},
+		from: chart{namespace: "kueue-system", path: "charts/kueue"}},
 	{name: "Kyverno", module: "github.com/kyverno/kyverno", versions: []string{"v1.18.2", "v1.19.1"},
 		from: manifests{namespace: "kyverno", files: []string{"config/install-latest-testing.yaml"}}},
 	{name: "MetalLB", module: "go.universe.tf/metallb", versions: []string{"v0.15.2", "v0.16.2"},
 		from: manifests{files: []string{"config/manifests/metallb-native.yaml"}}},
 	{name: "metrics-server", module: "sigs.k8s.io/metrics-server", versions: []string{"v0.8.0", "v0.9.0"},
-		from: chart{namespace: "kube-system", path: "charts/metrics-server"}, lacks: aggregation},
+		from: chart{namespace: "kube-system", path: "charts/metrics-server"}},
 	{name: "Prometheus Operator", module: "github.com/prometheus-operator/prometheus-operator",
 		versions: []string{"v0.85.0"},
 		from:     manifests{files: []string{"bundle.yaml"}}},

@@ -18,6 +18,8 @@ const (
 // User is the authenticated user of a request. Users are shared between requests and must not be modified.
 type User struct {
 	Name string
+	// UID distinguishes users that had the same name at different times; empty for users without one.
+	UID string
 	// Groups includes AuthenticatedGroup or UnauthenticatedGroup, which the Authenticator adds.
 	Groups []string
 	// Extra has additional attributes from the Authenticator, for the audit log and for authorizers.

@@ -302,6 +302,9 @@ type Subresource struct {
 	Message func(body runtime.Object) string
 	// Evicts turns a create into a delete of the object that needs the consent of its guards.
 	Evicts *Eviction
+	// Issues marks a create that issues a token for the object: the body is an authentication.k8s.io TokenRequest, and
+	// the response is the same object with its status.
+	Issues bool
 	// Connect marks a subresource that another machine answers: a pod, or the kubelet of a node. nil for others.
 	Connect *Connect
 }
@@ -328,6 +331,7 @@ func (i *Info) Connects(subresource string) *Connect {
 // Author is the authenticated user who creates an object. It must not be modified.
 type Author struct {
 	Name   string
+	UID    string
 	Groups []string
 	Extra  map[string][]string
 }

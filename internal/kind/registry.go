@@ -20,6 +20,7 @@ type Registry struct {
 // table is an immutable state of a registry.
 type table struct {
 	generation uint64
+	replaced   chan struct{} // closed when the next table is published
 	kinds      []Kind
 	byResource map[schema.GroupVersionResource]Entry
 	stored     map[schema.GroupResource]Kind
@@ -47,6 +48,7 @@ func NewRegistry(kinds ...Kind) *Registry {
 func newTable(generation uint64, kinds []Kind) *table {
 	t := &table{
 		generation: generation,
+		replaced:   make(chan struct{}),
 		kinds:      kinds,
 		byResource: make(map[schema.GroupVersionResource]Entry, len(kinds)),
 		stored:     make(map[schema.GroupResource]Kind, len(kinds)),
@@ -81,6 +83,9 @@ func (r *Registry) Kinds() []Kind { return r.table.Load().kinds }
 // Generation returns the number of changes of the registry, as a key for caches of what is derived from it.
 func (r *Registry) Generation() uint64 { return r.table.Load().generation }
 
+// Changed returns a channel that is closed at the next change of the registry.
+func (r *Registry) Changed() <-chan struct{} { return r.table.Load().replaced }
+
 // Put adds kinds, replacing those that are stored under the same resources.
 func (r *Registry) Put(added ...Kind) {
 	r.change(func(kinds []Kind) []Kind {
@@ -108,6 +113,7 @@ func (r *Registry) change(edit func([]Kind) []Kind) {
 	defer r.mu.Unlock()
 	old := r.table.Load()
 	r.table.Store(newTable(old.generation+1, edit(slices.Clone(old.kinds))))
+	close(old.replaced)
 }
 
 // Groups returns the served API groups: see GroupsOf.

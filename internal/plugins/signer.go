@@ -146,5 +146,5 @@ func mayForSigner(ctx context.Context, a *admission.Attributes, verb, signer str
 
 // clientOf returns the client that sent a write, for the authorizer.
 func clientOf(a *admission.Attributes) user.Info {
-	return &user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra}
+	return &user.DefaultInfo{Name: a.User, UID: a.UserUID, Groups: a.Groups, Extra: a.Extra}
 }

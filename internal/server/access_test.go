@@ -96,7 +96,7 @@ func TestImpersonationIsForbidden(t *testing.T) {
 	}
 }
 
-// Bearer tokens are not supported: a request with one is unauthorized, even with a certificate.
+// A bearer token that the plane did not issue is unauthorized.
 func TestBearerTokenIsUnauthorized(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)

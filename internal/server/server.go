@@ -8,10 +8,12 @@
 //	read        gets, lists, and the one event loop of HTTP watches and in-process sources
 //	write       creates, updates, patches, applies and deletes, a stage at a time
 //	connect     forwards requests to the kubelets of nodes, to pods and to services
+//	aggregate   makes other API servers part of this one
 //	review      answers questions about tokens, users and rights
 //	render      encodes results and events: objects, lists, tables, metadata
 //	crd         the kinds that CustomResourceDefinitions define
 //	expiry      deletes events after their lifetime
+//	flow        assigns requests to priority levels, as FlowSchemas say
 //	operations  backup, verification, initial objects, metrics of what is stored
 //	stored      converts between stored objects and the objects that a kind's rules work on
 //	status      converts errors to the Status that clients receive
@@ -40,13 +42,17 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/auth/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/inprocess"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/server/aggregate"
 	"github.com/bowline-dev/bowline/internal/server/connect"
 	"github.com/bowline-dev/bowline/internal/server/crd"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 	"github.com/bowline-dev/bowline/internal/server/expiry"
 	"github.com/bowline-dev/bowline/internal/server/fair"
+	"github.com/bowline-dev/bowline/internal/server/flow"
 	"github.com/bowline-dev/bowline/internal/server/httpapi"
 	"github.com/bowline-dev/bowline/internal/server/metrics"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
@@ -82,6 +88,11 @@ type Options struct {
 	Why http.Handler
 	// Collectors are metrics in addition to the server's own.
 	Collectors []prometheus.Collector
+	// Tokens signs the tokens of service accounts, Bearers authenticates them for TokenReviews, and OpenID publishes
+	// the key. Without them, the server issues no tokens.
+	Tokens  *serviceaccount.Issuer
+	Bearers *serviceaccount.Authenticator
+	OpenID  http.Handler
 	// TracerProvider creates the tracer of requests; nil disables tracing.
 	TracerProvider trace.TracerProvider
 	// Limits bound the concurrency of requests; the zero value derives them from the number of cores.
@@ -90,6 +101,9 @@ type Options struct {
 	// and the endpoints of services: see connect.Options.
 	Kubelet *tls.Config
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	// FrontProxy has the client certificate with which the server sends requests to aggregated API servers; nil for
+	// none.
+	FrontProxy *tls.Config
 	// RequestTimeout bounds every request except watches, backups and those that pods and nodes answer; 0 means a
 	// minute.
 	RequestTimeout time.Duration
@@ -112,7 +126,9 @@ type Server struct {
 	expiry      *expiry.Expiry
 	reads       *read.Reader
 	connector   *connect.Connector
+	aggregator  *aggregate.Aggregator
 	handler     *httpapi.Handler
+	self        *inprocess.Transport // for the server's own requests; nil until it is loaded
 	tasks       *tasks.Group
 	// cancelConversions ends the calls of conversion webhooks.
 	cancelConversions context.CancelFunc
@@ -142,8 +158,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	var writer *write.Writer
 	s.definitions = crd.New(crd.Options{
 		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Conversions: conversions, Reader: reader, Log: o.Log,
-		Replaced: func(gr schema.GroupResource) { writer.Forget(gr) },
-		Removed:  func(gr schema.GroupResource) { writer.Forget(gr); counts.Forget(gr) },
+		Replaced:   func(gr schema.GroupResource) { writer.Forget(gr) },
+		Removed:    func(gr schema.GroupResource) { writer.Forget(gr); counts.Forget(gr) },
+		Reconciled: func(ctx context.Context, group string) { s.aggregator.Reconcile(ctx, group) },
 	})
 	s.expiry = expiry.New(expiry.Options{Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Log: o.Log})
 	s.reads = read.New(read.Options{
@@ -152,7 +169,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	})
 	writer = write.New(write.Options{
 		Store: o.Store, Kinds: o.Kinds, Reader: reader, Authorizer: o.Authorizer, Log: o.Log,
-		Reviews:   &review.Reviewer{Authenticator: o.Authenticator, Authorizer: o.Authorizer},
+		Reviews: &review.Reviewer{Bearers: o.Bearers, Authorizer: o.Authorizer}, Tokens: o.Tokens,
 		Admission: plugins.NewChain(reader, o.Plugins...),
 		Lifecycle: slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool {
 			return p == plugins.NamespaceLifecycle{}
@@ -163,12 +180,20 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Store: o.Store, Kinds: o.Kinds, Reader: reader, Admit: writer.AdmitConnection, Tasks: s.tasks,
 		Kubelet: o.Kubelet, Dial: o.Dial, Timeout: o.RequestTimeout,
 	})
+	flows := flow.New(flow.Options{Store: o.Store, Kinds: o.Kinds, Reader: reader, Queue: queue, Tasks: s.tasks,
+		Log: o.Log, Ensure: writer.Ensure})
+	s.aggregator = aggregate.New(aggregate.Options{
+		Kinds: o.Kinds, Reader: reader, Tasks: s.tasks, Log: o.Log, FrontProxy: o.FrontProxy, Dial: o.Dial,
+		Timeout: o.RequestTimeout, Ensure: writer.Ensure, Withdraw: writer.Withdraw, LeaveLocal: o.Initial == nil,
+	})
 	s.handler = httpapi.New(httpapi.Options{
 		Store: o.Store, Kinds: o.Kinds, Authenticator: o.Authenticator, Authorizer: o.Authorizer,
 		Read: s.reads, Write: writer, Connect: s.connector, Undefined: s.definitions.Undefined,
-		Discovery: discovery.New(o.Kinds), OpenAPI: openapi.New(o.Kinds, version.GitVersion),
-		Backup: &operations.Backup{Store: o.Store, Tasks: s.tasks, Log: o.Log}, Why: o.Why,
-		Checks: s.checks(o.Checks), Metrics: counts, Tracer: tracer(o.TracerProvider), Fair: queue, Tasks: s.tasks,
+		Aggregate: s.aggregator, Discovery: discovery.New(o.Kinds, s.aggregator.Remotes),
+		OpenAPI: openapi.New(o.Kinds, version.GitVersion, s.aggregator.Documents),
+		Backup:  &operations.Backup{Store: o.Store, Tasks: s.tasks, Log: o.Log}, Why: o.Why, OpenID: o.OpenID,
+		Checks: s.checks(o.Checks), Metrics: counts, Tracer: tracer(o.TracerProvider), Fair: queue,
+		Flow: flows, Tasks: s.tasks,
 		Log: o.Log, Version: version, Timeout: o.RequestTimeout, Patience: o.Patience, Prompt: o.Prompt,
 	})
 	if o.ReuseKinds != nil {
@@ -179,13 +204,33 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		err = s.expiry.Load(ctx, o.DisableExpiry)
 	}
 	if err == nil {
-		err = operations.Bootstrap(ctx, o.Log, o.Initial, writer.Ensure)
+		err = operations.Bootstrap(ctx, o.Log, s.initial(o.Initial), writer.Ensure)
+	}
+	if err == nil {
+		err = flows.Start(ctx, len(o.Initial) > 0)
+	}
+	if err == nil {
+		s.self = inprocess.NewTransport(s.handler)
+		err = s.aggregator.Start(ctx, s.self.As(asItself).RESTConfig())
 	}
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// itself is the user of the server's own requests.
+var itself = auth.NewUser("system:apiserver", auth.AdminGroup)
+
+func asItself(ctx context.Context) context.Context { return auth.WithUser(ctx, itself) }
+
+// initial returns the objects to create or correct; none if there are no others.
+func (s *Server) initial(others []kind.Initial) []kind.Initial {
+	if others == nil {
+		return nil
+	}
+	return append(slices.Clone(others), aggregate.Initial(s.kinds)...)
 }
 
 // checks returns the server's own health checks and the given ones.
@@ -221,6 +266,9 @@ func (s *Server) Close() { s.Shutdown(context.Background()) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.tasks.Cancel()
 	s.expiry.Stop()
+	if s.self != nil {
+		s.self.Cancel()
+	}
 	defer s.connector.Close()
 	return s.tasks.Wait(ctx)
 }

@@ -97,7 +97,7 @@ func stateFolders(t *testing.T) []execution {
 			prepare: all(used, directory("elsewhere"), linkTo("../elsewhere", "data/"+name))})
 	}
 	for _, name := range []string{"lock", "plane-id", "kubeconfig", "pki/ca.pem", "pki/server.pem", "pki/admin.pem",
-		"pki", "objects",
+		"pki/tokens.pem", "pki/front-proxy-ca.pem", "pki", "objects",
 		"objects/CURRENT", "objects/LOCK"} {
 		label := strings.ReplaceAll(name, "/", " ")
 		rows = append(rows,
@@ -269,6 +269,20 @@ func certificatesOnDisk(t *testing.T) []execution {
 		{name: "admin: of another authority", codes: ok, prepare: pair("admin.pem", issued(foreign, -time.Hour, year))},
 		{name: "server: of another authority", codes: ok, prepare: pair("server.pem", issued(foreign, -time.Hour, year))},
 		{name: "admin: deleted", codes: ok, prepare: all(used, in("data/pki/admin.pem", os.Remove))},
+		{name: "front-proxy-ca: expired", codes: ok, prepare: pair("front-proxy-ca.pem", signing(-2*year, -year))},
+		{name: "front-proxy-ca: no authority", codes: ok, prepare: pair("front-proxy-ca.pem", issued(own, -time.Hour, year))},
+		{name: "tokens: a certificate", codes: []int{1}, text: "remove it to create a new key",
+			prepare: pair("tokens.pem", issued(own, -time.Hour, year))},
+	}
+	for _, name := range []string{"tokens", "front-proxy-ca"} { // created again
+		file := "data/pki/" + name + ".pem"
+		rows = append(rows,
+			execution{name: name + ": deleted", codes: ok, prepare: all(used, in(file, os.Remove))},
+			execution{name: name + ": empty", codes: ok, prepare: all(used, write(file, ""))},
+			execution{name: name + ": 100 MB of zeros", codes: ok, prepare: all(used, fill(file, "\x00", 100*mega))},
+			execution{name: name + ": 100,000 beginnings", codes: ok,
+				prepare: all(used, fill(file, "-----BEGIN PRIVATE KEY-----\n", 100_000))},
+			execution{name: name + ": readable for all", codes: ok, prepare: all(used, mode(file, 0o644))})
 	}
 	for _, name := range []string{"admin", "server"} {
 		file := name + ".pem"

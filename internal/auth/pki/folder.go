@@ -19,9 +19,22 @@ const maxPair = 64 << 10
 // folder stores pairs in files. The zero value stores nothing, for pairs in memory.
 type folder string
 
-// read returns the pair of that name, or nil if the files do not exist. It removes other users' read
-// permission from the files.
+// read returns the pair of that name, or nil if the file does not exist. It removes other users' read permission from
+// the file.
 func (f folder) read(name string) (*Pair, error) {
+	text, err := f.readText(name)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	pair, err := decode(text)
+	if err != nil {
+		return nil, &damagedError{path: f.path(name), err: err}
+	}
+	return pair, nil
+}
+
+// readText returns the contents of the file of that name like read, or nil if it does not exist.
+func (f folder) readText(name string) ([]byte, error) {
 	if f == "" {
 		return nil, nil
 	}
@@ -42,14 +55,10 @@ func (f folder) read(name string) (*Pair, error) {
 	if errors.Is(err, durable.ErrTooLarge) {
 		return nil, &damagedError{path: path, err: err}
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && text == nil {
+		text = []byte{}
 	}
-	pair, err := decode(text)
-	if err != nil {
-		return nil, &damagedError{path: path, err: err}
-	}
-	return pair, nil
+	return text, err
 }
 
 // write replaces the pair of that name atomically: after a crash either the old or the new file exists.
@@ -60,6 +69,14 @@ func (f folder) write(name string, pair *Pair) error {
 	text, err := pair.encode()
 	if err != nil {
 		return err
+	}
+	return f.writeText(name, text)
+}
+
+// writeText replaces the file of that name like write.
+func (f folder) writeText(name string, text []byte) error {
+	if f == "" {
+		return nil
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err

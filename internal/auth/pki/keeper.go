@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -21,6 +22,7 @@ const (
 	authorityName = "ca"
 	serverName    = "server"
 	adminName     = "admin"
+	tokensName    = "tokens" // a key without a certificate
 )
 
 // Keeper holds and renews the certificates of one plane. It is safe for concurrent use.
@@ -32,7 +34,13 @@ type Keeper struct {
 	authority *authority
 	server    *Pair
 	admin     *Pair
+
+	tokenKey   *ecdsa.PrivateKey
+	frontProxy *FrontProxy
 }
+
+// FrontProxy returns the front proxy.
+func (k *Keeper) FrontProxy() *FrontProxy { return k.frontProxy }
 
 // Open reads the certificates in a directory and issues new ones in place of missing, expiring or damaged
 // certificates and of certificates that are not valid for hosts. It issues an authority only if the directory
@@ -56,6 +64,12 @@ func start(folder folder, hosts []string) (*Keeper, error) {
 		return nil, err
 	}
 	if k.admin, err = k.load(adminName); err != nil {
+		return nil, err
+	}
+	if k.frontProxy, err = openFrontProxy(folder); err != nil {
+		return nil, err
+	}
+	if k.tokenKey, err = k.folder.tokenKey(); err != nil {
 		return nil, err
 	}
 	return k, k.Renew()

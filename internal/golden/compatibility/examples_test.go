@@ -39,6 +39,8 @@ var examples = map[string]string{
 		"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 			"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}`,
+	"apiservices.apiregistration.k8s.io": `"spec":{"group":"gadgets.example.com","version":"v1",
+		"groupPriorityMinimum":1000,"versionPriority":10,"service":{"namespace":"default","name":"gadgets"}}`,
 	"controllerrevisions.apps":        `"revision":1,"data":{"a":"b"}`,
 	"daemonsets.apps":                 workload,
 	"deployments.apps":                workload,
@@ -154,7 +156,9 @@ func request(t *testing.T) []byte {
 }
 
 // names contains the names of the examples that cannot be called "example".
-var names = map[string]string{"customresourcedefinitions": "widgets.example.com", "ipaddresses": "10.0.0.9"}
+var names = map[string]string{
+	"apiservices": "v1.gadgets.example.com", "customresourcedefinitions": "widgets.example.com", "ipaddresses": "10.0.0.9",
+}
 
 const matchPods = `"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],
 	"resources":["pods"]}]}`
@@ -173,4 +177,5 @@ var bodies = map[string]string{
 	"binding":  `{"metadata":{"name":"example"},"target":{"name":"node"}}`,
 	"rollback": `{"name":"example","rollbackTo":{"revision":0}}`,
 	"eviction": `{"metadata":{"name":"example"}}`,
+	"token":    `{}`,
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/admissionregistration"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/apiextensions"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/apiregistration"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/apps"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/authentication"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/authorization"
@@ -34,6 +35,7 @@ import (
 // cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return slices.Concat(
+		apiregistration.Kinds(cache),
 		apps.Kinds(cache),
 		core.Kinds(cache),
 		authentication.Kinds(cache),

@@ -80,7 +80,7 @@ func (s *Subject) Record() k8sadmission.Attributes {
 	a := s.Write
 	return k8sadmission.NewAttributesRecord(s.Now, s.Before, s.RequestKind(), NamespaceOf(a), a.Name, a.Resource,
 		a.Subresource, k8sadmission.Operation(a.Operation), s.Options(), a.DryRun,
-		&user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra})
+		&user.DefaultInfo{Name: a.User, UID: a.UserUID, Groups: a.Groups, Extra: a.Extra})
 }
 
 // Options returns the options of the write as webhooks and expressions see them.

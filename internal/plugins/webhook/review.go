@@ -57,7 +57,7 @@ func newRequest(uid types.UID, s *subject) (*admissionv1.AdmissionRequest, error
 		SubResource: a.Subresource,
 		RequestKind: &requestKind, RequestResource: &requestResource, RequestSubResource: a.Subresource,
 		Name: a.Name, Namespace: matching.NamespaceOf(a),
-		UserInfo: authenticationv1.UserInfo{Username: a.User, Groups: a.Groups},
+		UserInfo: authenticationv1.UserInfo{Username: a.User, UID: a.UserUID, Groups: a.Groups},
 		Object:   runtime.RawExtension{Raw: now}, OldObject: runtime.RawExtension{Raw: old},
 		DryRun: &a.DryRun, Options: runtime.RawExtension{Object: s.Options()},
 	}

@@ -52,7 +52,7 @@ type Connector struct {
 	running atomic.Int64
 	// kubelet is for streams and logs, insecure for logs whose client asks for no verification. proxiedKubelet has the
 	// credentials of kubelet and refuses the addresses that proxied does.
-	kubelet, insecure, proxiedKubelet, proxied *upstream
+	kubelet, insecure, proxiedKubelet, proxied *Upstream
 }
 
 const (
@@ -83,17 +83,17 @@ func New(o Options) *Connector {
 	}
 	return &Connector{
 		o:              o,
-		kubelet:        newUpstream(open, verified),
-		insecure:       newUpstream(open, unverified),
-		proxiedKubelet: newUpstream(proxy, verified),
-		proxied:        newUpstream(proxy, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}),
+		kubelet:        NewUpstream(open, verified),
+		insecure:       NewUpstream(open, unverified),
+		proxiedKubelet: NewUpstream(proxy, verified),
+		proxied:        NewUpstream(proxy, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}),
 	}
 }
 
 // Close closes idle connections. The caller has waited for the tasks.
 func (c *Connector) Close() {
-	for _, u := range []*upstream{c.kubelet, c.insecure, c.proxiedKubelet, c.proxied} {
-		u.transport.CloseIdleConnections()
+	for _, u := range []*Upstream{c.kubelet, c.insecure, c.proxiedKubelet, c.proxied} {
+		u.Transport.CloseIdleConnections()
 	}
 }
 

@@ -17,7 +17,14 @@ import (
 
 // join forwards an upgrade without understanding its protocol: it joins the two connections.
 func (c *Connector) join(w http.ResponseWriter, r *http.Request, to *target) error {
-	answer, back, err := to.up.upgrade(outgoing(r, &to.url), c.o.Timeout)
+	return to.up.Join(w, outgoing(r, &to.url), c.o.Timeout)
+}
+
+// Join sends a request that asks for another protocol, and joins the connection of its answer with that of w, until one
+// of them or the context of the request ends. The other machine has the given time to answer. If Join returns an error,
+// nothing was answered.
+func (u *Upstream) Join(w http.ResponseWriter, out *http.Request, within time.Duration) error {
+	answer, back, err := u.upgrade(out, within)
 	if err != nil {
 		return err
 	}
@@ -37,7 +44,7 @@ func (c *Connector) join(w http.ResponseWriter, r *http.Request, to *target) err
 	client.SetWriteDeadline(time.Now().Add(handshakeTimeout))
 	if _, err := io.WriteString(client, head.String()); err == nil {
 		client.SetWriteDeadline(time.Time{})
-		copyBoth(r.Context(), &buffered{client, ahead}, back)
+		copyBoth(out.Context(), &buffered{client, ahead}, back)
 	}
 	return nil
 }
@@ -47,14 +54,14 @@ func outgoing(r *http.Request, to *url.URL) *http.Request {
 	out := r.Clone(r.Context())
 	target := *to
 	out.URL, out.RequestURI, out.Body, out.ContentLength, out.TransferEncoding = &target, "", nil, 0, nil
-	removeCredentials(out.Header)
+	RemoveCredentials(out.Header)
 	utilnet.AppendForwardedForHeader(out)
 	return out
 }
 
-// removeCredentials removes the headers that tell who the client is: they are for this server only. A front proxy sends
+// RemoveCredentials removes the headers that tell who the client is: they are for this server only. A front proxy sends
 // X-Remote-User and so on; another machine could take those of a client for ours.
-func removeCredentials(h http.Header) {
+func RemoveCredentials(h http.Header) {
 	for name := range h {
 		if name == "Authorization" || strings.HasPrefix(name, "X-Remote-") {
 			delete(h, name)

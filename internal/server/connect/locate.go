@@ -23,7 +23,7 @@ import (
 // target is where a request is forwarded to.
 type target struct {
 	url url.URL
-	up  *upstream
+	up  *Upstream
 	// streams are those that an exec or attach opens; nil for others.
 	streams *streams
 	// websockets reports whether the kubelet speaks all protocols of WebSockets. Older ones speak SPDY instead of the

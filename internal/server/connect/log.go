@@ -21,7 +21,7 @@ func streamLog(w http.ResponseWriter, r *http.Request, req *request.Request, to 
 	if err != nil {
 		return err
 	}
-	answer, err := to.up.transport.RoundTrip(out)
+	answer, err := to.up.Transport.RoundTrip(out)
 	if err != nil {
 		//lint:ignore ST1005 it is Kubernetes' message
 		return fmt.Errorf("Get %q: %w", to.url.String(), err)

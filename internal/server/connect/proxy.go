@@ -32,13 +32,13 @@ func proxy(w http.ResponseWriter, r *http.Request, req *request.Request, to *tar
 	prefix := strings.TrimSuffix(r.URL.Path, req.Below)
 	var failure error
 	(&httputil.ReverseProxy{
-		Transport: to.up.transport, FlushInterval: flushInterval, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: to.up.Transport, FlushInterval: flushInterval, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = &at, p.In.Host
 			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
 			p.Out.Header.Set("X-Forwarded-Uri", joinPrefix(prefix, at.EscapedPath()))
-			removeCredentials(p.Out.Header)
+			RemoveCredentials(p.Out.Header)
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			if code := answer.StatusCode; code < http.StatusOK && code != http.StatusSwitchingProtocols {

@@ -29,23 +29,25 @@ const (
 	maxHead = 1 << 20
 )
 
-// upstream opens connections to other machines, with one TLS configuration.
-type upstream struct {
-	dial      func(ctx context.Context, network, address string) (net.Conn, error)
-	tls       *tls.Config
-	transport *http.Transport // for requests without an upgrade
+// Upstream opens connections to other machines, with one TLS configuration.
+type Upstream struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	tls  *tls.Config
+	// Transport is for requests that do not ask for another protocol.
+	Transport *http.Transport
 }
 
-func newUpstream(dial func(context.Context, string, string) (net.Conn, error), config *tls.Config) *upstream {
-	return &upstream{dial: dial, tls: config, transport: &http.Transport{
-		DialContext: dial, TLSClientConfig: config, TLSHandshakeTimeout: handshakeTimeout,
+// NewUpstream returns an Upstream that opens connections with dial. The caller closes the idle ones.
+func NewUpstream(dial func(context.Context, string, string) (net.Conn, error), config *tls.Config) *Upstream {
+	return &Upstream{dial: dial, tls: config, Transport: &http.Transport{
+		DialContext: dial, TLSClientConfig: config.Clone(), TLSHandshakeTimeout: handshakeTimeout,
 		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
 		DisableCompression: true, // the client decodes what the other machine encodes
 	}}
 }
 
 // open opens a connection to the host of a URL.
-func (u *upstream) open(ctx context.Context, to *url.URL) (net.Conn, error) {
+func (u *Upstream) open(ctx context.Context, to *url.URL) (net.Conn, error) {
 	port := to.Port()
 	if port == "" {
 		port = to.Scheme // net knows the ports of http and https
@@ -55,7 +57,10 @@ func (u *upstream) open(ctx context.Context, to *url.URL) (net.Conn, error) {
 		return conn, err
 	}
 	config := u.tls.Clone()
-	config.ServerName = to.Hostname()
+	config.NextProtos = []string{"http/1.1"} // the others have no upgrade
+	if config.ServerName == "" {
+		config.ServerName = to.Hostname()
+	}
 	secured := tls.Client(conn, config)
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -68,7 +73,7 @@ func (u *upstream) open(ctx context.Context, to *url.URL) (net.Conn, error) {
 
 // upgrade sends a request that asks for another protocol, and returns the head of the answer and the connection. If the
 // answer is not a 101, the connection only has the rest of its body. The caller closes the connection.
-func (u *upstream) upgrade(r *http.Request, within time.Duration) (*http.Response, net.Conn, error) {
+func (u *Upstream) upgrade(r *http.Request, within time.Duration) (*http.Response, net.Conn, error) {
 	ctx := r.Context()
 	conn, err := u.open(ctx, r.URL)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,6 +40,8 @@ type Options struct {
 	// the definition was deleted. Callers remove what they cached for the resource. Both must return quickly, and
 	// must not call Definitions.
 	Replaced, Removed func(schema.GroupResource)
+	// Reconciled is called after a definition of a group was reconciled, before the write is answered.
+	Reconciled func(ctx context.Context, group string)
 }
 
 // Definitions serves the kinds of one server's definitions. Its methods may be called concurrently, except that Load
@@ -51,6 +54,7 @@ type Definitions struct {
 	reader            *stored.Reader
 	log               *slog.Logger
 	replaced, removed func(schema.GroupResource)
+	afterwards        func(ctx context.Context, group string)
 	// builtin are the kinds that are served without a definition.
 	builtin []kind.Kind
 	// terminating are the resources whose definitions are being deleted: creates are rejected.
@@ -76,7 +80,7 @@ type reconciled struct {
 func New(o Options) *Definitions {
 	return &Definitions{
 		store: o.Store, kinds: o.Kinds, tasks: o.Tasks, conversions: o.Conversions, reader: o.Reader, log: o.Log,
-		replaced: o.Replaced, removed: o.Removed, builtin: o.Kinds.Kinds(),
+		replaced: o.Replaced, removed: o.Removed, afterwards: o.Reconciled, builtin: o.Kinds.Kinds(),
 		deleting: map[object.Key]bool{}, waiting: map[object.Key]string{}, reconciled: map[object.Key]reconciled{},
 	}
 }
@@ -153,6 +157,12 @@ func (d *Definitions) load(ctx context.Context, key object.Key) (err error) {
 // AfterCommit is called after the commit of a definition and before its answer. It reconciles the definition with its
 // kind. after is nil if the definition was deleted.
 func (d *Definitions) AfterCommit(ctx context.Context, before, after *object.Object) error {
+	key := before
+	if after != nil {
+		key = after
+	}
+	_, group, _ := strings.Cut(key.Key.Name(), ".")
+	defer d.afterwards(ctx, group)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if after == nil {

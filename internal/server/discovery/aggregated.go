@@ -57,6 +57,12 @@ func (g *group) aggregate() error {
 	d := &apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.name}}
 	for _, v := range g.versions {
 		of := apidiscovery.APIVersionDiscovery{Version: v.name, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
+		if v.remote != nil {
+			of.Resources = v.remote.Resources
+			if v.remote.Stale {
+				of.Freshness = apidiscovery.DiscoveryFreshnessStale
+			}
+		}
 		for _, entry := range v.entries {
 			of.Resources = append(of.Resources, aggregateResource(entry))
 		}

@@ -19,7 +19,7 @@ import (
 
 func TestResourcesOfEachVersion(t *testing.T) {
 	t.Parallel()
-	h := discovery.New(kind.NewRegistry(definition(t, "example.com")))
+	h := discovery.New(kind.NewRegistry(definition(t, "example.com")), nil)
 	var list apidiscovery.APIGroupDiscoveryList
 	if err := json.Unmarshal(get(h, "/apis", clientdiscovery.AcceptV2).Body.Bytes(), &list); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAggregateAfterGroupChange(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(append(recordedKinds(), definition(t, "a.example.com"),
 		customKind("b.example.com", "v1"))...)
-	h := discovery.New(registry)
+	h := discovery.New(registry, nil)
 	media := []string{clientdiscovery.AcceptV2,
 		"application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 	for _, change := range []func(){
@@ -79,7 +79,7 @@ func TestAggregateAfterGroupChange(t *testing.T) {
 		change()
 		for _, path := range []string{"/api", "/apis"} {
 			for _, m := range media {
-				got, want := get(h, path, m), get(discovery.New(registry), path, m)
+				got, want := get(h, path, m), get(discovery.New(registry, nil), path, m)
 				if got.Code != http.StatusOK || !bytes.Equal(got.Body.Bytes(), want.Body.Bytes()) {
 					t.Errorf("%s as %s: %d %s\nwant %s", path, m, got.Code, got.Body, want.Body)
 				}
@@ -95,7 +95,7 @@ func BenchmarkAggregateAfterChange(b *testing.B) {
 		kinds = append(kinds, definition(b, fmt.Sprintf("g%d.example.com", i)))
 	}
 	registry := kind.NewRegistry(kinds...)
-	h := discovery.New(registry)
+	h := discovery.New(registry, nil)
 	changed := definition(b, "g500.example.com")
 	b.SetBytes(int64(get(h, "/apis", clientdiscovery.AcceptV2).Body.Len()))
 	for b.Loop() {

@@ -24,6 +24,7 @@ import (
 // Handler serves the documents of one registry. It is safe for concurrent use.
 type Handler struct {
 	registry *kind.Registry
+	remotes  func() *Remotes
 
 	mu        sync.Mutex // guards the fields below
 	served    *served
@@ -42,9 +43,14 @@ type document struct {
 	etag string
 }
 
-// New returns a handler for the kinds of a registry, including later changes.
-func New(registry *kind.Registry) *Handler {
-	return &Handler{registry: registry, documents: map[documentKey]document{}}
+// New returns a handler for the kinds of a registry, including later changes, and for the group versions of other
+// servers, which remotes returns. remotes may be nil.
+func New(registry *kind.Registry, remotes func() *Remotes) *Handler {
+	if remotes == nil {
+		none := &Remotes{}
+		remotes = func() *Remotes { return none }
+	}
+	return &Handler{registry: registry, remotes: remotes, documents: map[documentKey]document{}}
 }
 
 // Serve answers a GET of a discovery document. It returns false, and writes nothing, if it is another method
@@ -105,8 +111,9 @@ func (h *Handler) current() *served {
 
 // currentLocked is current for callers that hold mu. It removes outdated documents.
 func (h *Handler) currentLocked() *served {
-	if g := h.registry.Generation(); h.served == nil || g != h.served.generation {
-		h.served = newServed(g, h.registry.Kinds(), h.served)
+	g, remotes := h.registry.Generation(), h.remotes()
+	if h.served == nil || g != h.served.generation || remotes != h.served.remotes {
+		h.served = newServed(g, h.registry.Kinds(), remotes, h.served)
 		clear(h.documents)
 	}
 	return h.served

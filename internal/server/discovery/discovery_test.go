@@ -52,7 +52,7 @@ func parse(t *testing.T, body []byte) any {
 
 func TestLegacyDocumentsMatchRecording(t *testing.T) {
 	t.Parallel()
-	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	h := discovery.New(kind.NewRegistry(recordedKinds()...), nil)
 	versions := recordedStep(t, 0)
 	versions.(map[string]any)["serverAddressByClientCIDRs"].([]any)[0].(map[string]any)["serverAddress"] = "127.0.0.1:6443"
 	if d := cmp.Diff(versions, parse(t, get(h, "/api", "application/json").Body.Bytes())); d != "" {
@@ -88,7 +88,7 @@ func TestAggregateMatchesRecording(t *testing.T) {
 			facts[key] = fact
 		}
 	}
-	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	h := discovery.New(kind.NewRegistry(recordedKinds()...), nil)
 	compared := 0
 	for _, path := range []string{"/api", "/apis"} {
 		var list apidiscovery.APIGroupDiscoveryList
@@ -117,7 +117,7 @@ func TestAggregateMatchesRecording(t *testing.T) {
 
 func TestClientGoDiscovery(t *testing.T) {
 	t.Parallel()
-	h := discovery.New(kind.NewRegistry(append(recordedKinds(), customKind("example.com", "v1"))...))
+	h := discovery.New(kind.NewRegistry(append(recordedKinds(), customKind("example.com", "v1"))...), nil)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.Serve(w, r) {
 			http.NotFound(w, r)
@@ -144,7 +144,7 @@ func TestGroupOrder(t *testing.T) {
 	t.Parallel()
 	kinds := append([]kind.Kind{customKind("z.example.com", "v1"), customKind("a.example.com", "v1")},
 		recordedKinds()...)
-	h := discovery.New(kind.NewRegistry(kinds...))
+	h := discovery.New(kind.NewRegistry(kinds...), nil)
 	var list metav1.APIGroupList
 	if err := json.Unmarshal(get(h, "/apis", "").Body.Bytes(), &list); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestGroupOrder(t *testing.T) {
 func TestAggregateNotModified(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(recordedKinds()...)
-	h := discovery.New(registry)
+	h := discovery.New(registry, nil)
 	tag := get(h, "/apis", clientdiscovery.AcceptV2).Header().Get("ETag")
 	if w := get(h, "/apis", clientdiscovery.AcceptV2, "If-None-Match", tag); w.Code != http.StatusNotModified ||
 		w.Body.Len() > 0 {
@@ -182,7 +182,7 @@ func TestAggregateNotModified(t *testing.T) {
 
 func TestContentNegotiation(t *testing.T) {
 	t.Parallel()
-	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	h := discovery.New(kind.NewRegistry(recordedKinds()...), nil)
 	const v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 	const table = "application/json;g=meta.k8s.io;v=v1;as=Table"
 	for _, c := range []struct{ path, accept, contentType string }{
@@ -220,7 +220,7 @@ func TestContentNegotiation(t *testing.T) {
 
 func TestOtherPathsAreNotServed(t *testing.T) {
 	t.Parallel()
-	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	h := discovery.New(kind.NewRegistry(recordedKinds()...), nil)
 	for _, path := range []string{"/", "/version", "/apis/nothing.example.com", "/apis/apps/v9", "/api/v2",
 		"/api/v1/pods", "/apis//v1"} {
 		if w := get(h, path, "application/json"); w.Code != 0 {

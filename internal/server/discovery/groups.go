@@ -2,29 +2,10 @@ package discovery
 
 import (
 	"net/http"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// builtinGroups is the order in which kube-apiserver lists its groups: clients that find a resource name in
-// two groups use the first. Other groups, those of custom resources, follow by name.
-var builtinGroups = []string{
-	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
-	"autoscaling",
-	"batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
-	"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
-	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
-}
-
-// rank returns the index of a group among the built-in ones, or their number.
-func rank(group string) int {
-	if i := slices.Index(builtinGroups, group); i >= 0 {
-		return i
-	}
-	return len(builtinGroups)
-}
 
 // groupList makes the document of /apis, without the core group, which is in that of /api.
 func (s *served) groupList() *metav1.APIGroupList {

@@ -10,50 +10,57 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// served holds the groups of one state of the registry, in the order of the documents.
+// served holds the groups of one state of the registry and of the aggregated servers, in the order of the documents.
 type served struct {
 	generation uint64
+	remotes    *Remotes
 	groups     []*group
 	byName     map[string]*group
 }
 
-// group is an API group. The parts of documents made from it are reused as long as its kinds are the same, so
-// that a change of one group does not affect the others.
+// group is an API group. The parts of documents made from it are reused as long as its kinds and remote versions are
+// the same, so that a change of one group does not affect the others.
 type group struct {
 	name     string
-	rank     int
+	priority int
 	kinds    []kind.Kind
+	remotes  []*Remote
 	versions []groupVersion // the preferred one first
 
 	aggregated *apidiscovery.APIGroupDiscovery
 	text       []byte // the aggregated form as JSON
 }
 
-// groupVersion is a version with its kinds, by their plural names.
+// groupVersion is a version with its kinds, by their plural names, or one that another server serves.
 type groupVersion struct {
-	name    string
-	entries []kind.Entry
+	name     string
+	priority int
+	entries  []kind.Entry
+	remote   *Remote
 }
 
-// newServed sorts kinds into groups. Groups of an older state, which may be nil, are reused if their kinds
-// are the same.
-func newServed(generation uint64, kinds []kind.Kind, older *served) *served {
-	s := &served{generation: generation, byName: map[string]*group{}}
+// newServed sorts kinds and remote versions into groups. Groups of an older state, which may be nil, are reused if they
+// consist of the same.
+func newServed(generation uint64, kinds []kind.Kind, remotes *Remotes, older *served) *served {
+	s := &served{generation: generation, remotes: remotes, byName: map[string]*group{}}
 	for _, k := range kinds {
 		for _, e := range k.Info().Endpoints {
-			g := s.byName[e.Group]
-			if e.Unserved || g != nil && g.kinds[len(g.kinds)-1] == k {
+			if e.Unserved {
 				continue
 			}
-			if g == nil {
-				g = &group{name: e.Group, rank: rank(e.Group)}
-				s.byName[e.Group] = g
+			g := s.group(e.Group)
+			if len(g.kinds) == 0 || g.kinds[len(g.kinds)-1] != k {
+				g.kinds = append(g.kinds, k)
 			}
-			g.kinds = append(g.kinds, k)
 		}
 	}
+	for _, r := range remotes.Versions {
+		g := s.group(r.Group)
+		g.remotes = append(g.remotes, r)
+		g.priority = max(g.priority, r.GroupPriority)
+	}
 	for name, g := range s.byName {
-		if older != nil && older.byName[name] != nil && slices.Equal(older.byName[name].kinds, g.kinds) {
+		if older != nil && older.byName[name] != nil && older.byName[name].consistsOf(g) {
 			g = older.byName[name]
 			s.byName[name] = g
 		} else {
@@ -61,12 +68,31 @@ func newServed(generation uint64, kinds []kind.Kind, older *served) *served {
 		}
 		s.groups = append(s.groups, g)
 	}
-	slices.SortFunc(s.groups, func(a, b *group) int { return cmp.Or(a.rank-b.rank, cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(s.groups, func(a, b *group) int {
+		return cmp.Or(b.priority-a.priority, cmp.Compare(a.name, b.name))
+	})
 	return s
 }
 
-// fill sorts the group's kinds into versions, in Kubernetes' order: v2, v1, v1beta1.
+// group returns the group of that name. It adds the group on first use.
+func (s *served) group(name string) *group {
+	if s.byName[name] == nil {
+		s.byName[name] = &group{name: name, priority: GroupPriority(name)}
+	}
+	return s.byName[name]
+}
+
+// consistsOf reports whether two groups have the same kinds and remote versions.
+func (g *group) consistsOf(other *group) bool {
+	return slices.Equal(g.kinds, other.kinds) && slices.Equal(g.remotes, other.remotes)
+}
+
+// fill sorts the group's kinds into versions, in Kubernetes' order: by priority, and then v2, v1, v1beta1. A version of
+// another server has the resources of that server only.
 func (g *group) fill() {
+	for _, r := range g.remotes {
+		g.versions = append(g.versions, groupVersion{name: r.Version, priority: r.VersionPriority, remote: r})
+	}
 	for _, k := range g.kinds {
 		for i := range k.Info().Endpoints {
 			e := &k.Info().Endpoints[i]
@@ -76,9 +102,12 @@ func (g *group) fill() {
 			at := slices.IndexFunc(g.versions, func(v groupVersion) bool { return v.name == e.Version })
 			if at < 0 {
 				at = len(g.versions)
-				g.versions = append(g.versions, groupVersion{name: e.Version})
+				g.versions = append(g.versions,
+					groupVersion{name: e.Version, priority: VersionPriority(e.Group, e.Version)})
 			}
-			g.versions[at].entries = append(g.versions[at].entries, kind.Entry{Kind: kind.In(k, e), Endpoint: e})
+			if g.versions[at].remote == nil {
+				g.versions[at].entries = append(g.versions[at].entries, kind.Entry{Kind: kind.In(k, e), Endpoint: e})
+			}
 		}
 	}
 	for _, v := range g.versions {
@@ -87,7 +116,7 @@ func (g *group) fill() {
 		})
 	}
 	slices.SortFunc(g.versions, func(a, b groupVersion) int {
-		return version.CompareKubeAwareVersionStrings(b.name, a.name)
+		return cmp.Or(b.priority-a.priority, version.CompareKubeAwareVersionStrings(b.name, a.name))
 	})
 }
 

@@ -3,6 +3,7 @@ package fair_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -203,4 +204,34 @@ func compare(r *queueTest, random *rand.Rand, m *model) {
 		cancel()
 	}
 	synctest.Wait()
+}
+
+// TestIdleLevelsHaveASeat checks that in an idle queue each level with shares receives a seat at once, whatever the
+// levels reserve.
+func TestIdleLevelsHaveASeat(t *testing.T) {
+	t.Parallel()
+	first := seed.Of(t)
+	for seed := first; seed != first+200; seed++ {
+		random := rand.New(rand.NewPCG(seed, 1))
+		levels := []fair.LevelConfig{{Name: fair.ExemptLevel, Exempt: true,
+			Shares: random.IntN(2) * random.IntN(200_000)}}
+		var classes []fair.ClassConfig
+		for i := range 1 + random.IntN(60) {
+			l := fair.LevelConfig{Name: fmt.Sprint(i), Shares: 1 + random.IntN(200), Lendable: random.IntN(101),
+				Borrowing: random.IntN(102) - 1}
+			if random.IntN(10) == 0 {
+				l.Shares = math.MaxInt32
+			}
+			levels = append(levels, l)
+			classes = append(classes, fair.ClassConfig{Schema: l.Name, Level: l.Name})
+		}
+		q := fair.New(fair.Limits{Seats: 1 + random.IntN(200), Waiting: 100, Patience: time.Hour})
+		for i, class := range q.Configure(levels, classes) {
+			s, err := q.Enter(t.Context(), fair.Flow{Class: class, User: "u"}, 1)
+			if err != nil {
+				t.Fatalf("seed %d: %+v of %+v: %v", seed, levels[i+1], levels, err)
+			}
+			s.Leave()
+		}
+	}
 }

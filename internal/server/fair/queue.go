@@ -23,16 +23,24 @@ type Limits struct {
 type Queue struct {
 	limits Limits
 
-	mu    sync.Mutex
-	used  int // seats
-	flows map[Flow]*flow
-	users map[string]*user
-	// turns are the users with waiting requests, in the order of their turns: *user.
+	mu            sync.Mutex
+	used, waiting int // seats, and requests without seats
+	flows         map[Flow]*flow
+	users         map[userKey]*user
+	// turns are the levels with waiting requests, in the order of their turns: *level.
 	turns list.List
-	stats Stats
+	// exempt is the class of flows without one. levels and classes are those of the last Configure, and the classes
+	// removed since then that have requests.
+	exempt  *Class
+	levels  map[string]*level
+	classes map[classKey]*Class
+	// reserved is the sum of the levels' reserves.
+	reserved int
+	// past counts the requests of removed classes.
+	past Stats
 }
 
-// Stats are the statistics of a Queue.
+// Stats are the statistics of a Queue, or of one of its classes.
 type Stats struct {
 	// Seats is the number of assigned seats, Working of requests that hold them, and Waiting of requests
 	// without seats.
@@ -44,18 +52,27 @@ type Stats struct {
 
 // Flow groups requests. Those of one flow wait in order.
 type Flow struct {
+	// Class has the limits of the flow; nil is the exempt class.
+	Class *Class
+	// User is the name of the user, or of what else distinguishes the flows of the class.
 	User string
-	// Program distinguishes the programs of a user.
+	// Program distinguishes the programs of a user, or the users if something else distinguishes the flows.
 	Program string
 	// Heavy requests of a program have their own flow, so that its light requests do not wait behind them.
 	Heavy bool
 }
 
-// user is a user with requests, now or recently.
+// userKey identifies a user in a class.
+type userKey struct {
+	class *Class
+	name  string
+}
+
+// user is a user with requests in a class, now or recently.
 type user struct {
-	name           string
+	userKey
 	seats, waiting int
-	// turns are the user's flows with waiting requests: *flow. place is the user's element in Queue.turns.
+	// turns are the user's flows with waiting requests: *flow. place is the user's element in level.turns.
 	turns list.List
 	place *list.Element
 }
@@ -69,35 +86,65 @@ type flow struct {
 	place   *list.Element
 }
 
-// waiter is a request without a seat. The Queue's mutex guards its fields, except ready.
+// waiter is a request without a seat. The Queue's mutex guards its fields, except distinguisher and ready.
 type waiter struct {
 	flow  *flow
 	place *list.Element // nil once it no longer waits
 	wants int
 	got   int
-	ready chan struct{} // closed when it has received its seats
+	// distinguisher is that of the class when the request began to wait; it does not change.
+	distinguisher Distinguisher
+	ready         chan struct{} // closed when it has received its seats
 }
 
 // New returns a Queue.
 func New(l Limits) *Queue {
-	return &Queue{limits: l, flows: map[Flow]*flow{}, users: map[string]*user{}}
+	q := &Queue{limits: l, flows: map[Flow]*flow{}, users: map[userKey]*user{}, levels: map[string]*level{},
+		classes: map[classKey]*Class{}}
+	q.exempt = q.class(ClassConfig{Schema: ExemptLevel, Level: ExemptLevel}, q.level(ExemptLevel))
+	q.exempt.level.exempt = true
+	return q
 }
 
 // Limits returns the limits of the queue.
 func (q *Queue) Limits() Limits { return q.limits }
 
+// Exempt returns the class of flows without one.
+func (q *Queue) Exempt() *Class { return q.exempt }
+
 // Stats returns the current statistics.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.stats
+	sum := q.past
+	for _, c := range q.classes {
+		sum.add(c.stats)
+	}
+	return sum
+}
+
+// add adds the statistics of a class.
+func (s *Stats) add(of Stats) {
+	s.Seats += of.Seats
+	s.Working += of.Working
+	s.Waiting += of.Waiting
+	s.Started += of.Started
+	s.Full += of.Full
+	s.Late += of.Late
+	s.Gone += of.Gone
 }
 
 // Enter waits until a request of a flow receives its seats, which the caller must give back with Leave. seats
 // is the request's weight, at least 1. If fewer seats are available, the request starts with fewer, provided
 // its flow holds none. The error is a *Refusal, or that of ctx.
 func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
+	if of.Class == nil {
+		of.Class = q.exempt
+	}
 	q.mu.Lock()
+	if of.Class.removed {
+		of.Class = q.restore(of.Class)
+	}
 	f := q.flow(of)
 	if f.waiters.Len() == 0 {
 		if got := q.available(f, seats); got > 0 {
@@ -107,8 +154,8 @@ func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
 		}
 	}
 	if !q.mayWait(f) {
-		q.stats.Full++
-		refusal := &Refusal{User: of.User, Working: f.user.seats, Waiting: f.user.waiting}
+		of.Class.stats.Full++
+		refusal := f.user.refusal()
 		q.mu.Unlock()
 		return Seats{}, refusal
 	}
@@ -147,31 +194,47 @@ func share(left, held, wanted int) int {
 
 // available returns how many seats a request may have now.
 func (q *Queue) available(f *flow, wanted int) int {
-	return share(q.limits.Seats-q.used-f.user.seats, f.seats, wanted)
+	seats := share(q.limits.Seats-q.used-f.user.seats, f.seats, wanted)
+	switch left := q.left(f.user.class.level); {
+	case seats <= left:
+		return seats
+	case f.seats == 0:
+		return max(0, left)
+	}
+	return 0
 }
 
 // mayWait reports whether a request of the flow may wait.
 func (q *Queue) mayWait(f *flow) bool {
-	return share(q.limits.Waiting-q.stats.Waiting-f.user.waiting, f.waiters.Len(), 1) > 0
+	free := q.limits.Waiting - q.waiting
+	return f.user.class.level.mayWait(f.user, free) && share(free-f.user.waiting, f.waiters.Len(), 1) > 0
 }
 
 func (q *Queue) assign(f *flow, seats int) {
+	class := f.user.class
+	q.occupy(f, seats)
+	class.stats.Working++
+	class.stats.Started++
+}
+
+// occupy adds to the seats of a flow; a negative number releases some.
+func (q *Queue) occupy(f *flow, seats int) {
+	class := f.user.class
+	l := class.level
+	q.reserved -= l.reserve()
 	f.seats += seats
 	f.user.seats += seats
+	l.used += seats
 	q.used += seats
-	q.stats.Seats = q.used
-	q.stats.Working++
-	q.stats.Started++
+	class.stats.Seats += seats
+	q.reserved += l.reserve()
 }
 
 func (q *Queue) release(f *flow, seats int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f.seats -= seats
-	f.user.seats -= seats
-	q.used -= seats
-	q.stats.Seats = q.used
-	q.stats.Working--
+	q.occupy(f, -seats)
+	f.user.class.stats.Working--
 	q.start()
 }
 
@@ -186,13 +249,13 @@ func (q *Queue) flow(of Flow) *flow {
 	if len(q.flows) >= maxFlows {
 		q.removeIdle()
 	}
-	u := q.users[of.User]
+	u := q.users[userKey{of.Class, of.User}]
 	if u == nil {
-		u = &user{name: strings.Clone(of.User)}
-		q.users[u.name] = u
+		u = &user{userKey: userKey{of.Class, strings.Clone(of.User)}}
+		q.users[u.userKey] = u
 	}
 	f := &flow{user: u}
-	q.flows[Flow{u.name, strings.Clone(of.Program), of.Heavy}] = f
+	q.flows[Flow{u.class, u.name, strings.Clone(of.Program), of.Heavy}] = f
 	return f
 }
 
@@ -203,9 +266,9 @@ func (q *Queue) removeIdle() {
 			delete(q.flows, key)
 		}
 	}
-	for name, u := range q.users {
+	for key, u := range q.users {
 		if u.seats == 0 && u.waiting == 0 {
-			delete(q.users, name)
+			delete(q.users, key)
 		}
 	}
 }

@@ -34,7 +34,8 @@ func (h *Handler) serve(x *exchange) {
 		return
 	}
 	ctx := auth.WithUser(x.spans.Context(x.r.Context()), user)
-	connects := h.connects(&x.route)
+	other := h.o.Aggregate.Find(x.route.Path)
+	connects := other != nil || h.connects(&x.route)
 	switch {
 	case connects: // the other end may answer for as long as both wish, and reads the body
 	case x.route.Verb != "watch" && (x.route.IsResource || x.route.Path != operations.BackupPath):
@@ -62,6 +63,13 @@ func (h *Handler) serve(x *exchange) {
 	defer x.left()
 	defer x.seats.Leave()
 	x.spans.At(stage.Route)
+	if other != nil {
+		x.seats.Leave() // a server that hangs holds no seats of this one
+		if err := other.Serve(x, x.r, lasts(&x.route)); err != nil {
+			h.fail(x, x, err)
+		}
+		return
+	}
 	var w http.ResponseWriter = x
 	if x.route.Verb != "watch" && !connects && acceptsGzip(x.r) {
 		zip := &gzipWriter{ResponseWriter: w, pool: &h.gzips}
@@ -79,6 +87,16 @@ func (h *Handler) serve(x *exchange) {
 		return
 	}
 	h.serveResource(x, w, user)
+}
+
+// lasts reports whether a request to another API server may last: a watch, or one of the subresources that are streams
+// or proxies in Kubernetes.
+func lasts(route *request.Route) bool {
+	switch route.Subresource {
+	case "attach", "exec", "log", "portforward", "proxy":
+		return true
+	}
+	return route.Verb == "watch"
 }
 
 // connects reports whether another machine answers the request (kind.Subresource.Connect).

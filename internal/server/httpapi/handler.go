@@ -21,9 +21,11 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/capacity"
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/server/aggregate"
 	"github.com/bowline-dev/bowline/internal/server/connect"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
 	"github.com/bowline-dev/bowline/internal/server/fair"
+	"github.com/bowline-dev/bowline/internal/server/flow"
 	"github.com/bowline-dev/bowline/internal/server/metrics"
 	"github.com/bowline-dev/bowline/internal/server/openapi"
 	"github.com/bowline-dev/bowline/internal/server/operations"
@@ -46,19 +48,24 @@ type Options struct {
 	Write         *write.Writer
 	// Connect answers the requests for subresources that another machine answers.
 	Connect *connect.Connector
+	// Aggregate finds the servers of other group versions.
+	Aggregate *aggregate.Aggregator
 	// Undefined returns an error if a resource is not served because its definition cannot be read.
 	Undefined func(schema.GroupResource) error
 	Discovery *discovery.Handler
 	OpenAPI   *openapi.Handler
 	Backup    *operations.Backup
 	Why       http.Handler // nil for none
+	OpenID    http.Handler // of the paths in package serviceaccount; nil for none
 	Checks    []Check
 	Metrics   *metrics.Metrics
 	Tracer    trace.Tracer // nil if requests are not traced
 	Fair      *fair.Queue
-	Tasks     *tasks.Group
-	Log       *slog.Logger
-	Version   version.Info
+	// Flow assigns requests to the flows of Fair.
+	Flow    *flow.Controller
+	Tasks   *tasks.Group
+	Log     *slog.Logger
+	Version version.Info
 	// Timeout bounds every request except watches, backups and requests that another machine answers. Patience is how
 	// long a client may block a write of its watch.
 	Timeout, Patience time.Duration
@@ -160,12 +167,15 @@ func (h *Handler) finish(x *exchange) {
 
 // Prompt implements inprocess.Prompt: callers in the same process run such requests on their own goroutine. It returns
 // true for requests about one object, or a page of objects. The exceptions are writes that continue when the client
-// disconnects, kinds with a conversion webhook, and subresources that another machine answers.
+// disconnects, kinds with a conversion webhook, and what another machine answers.
 func (h *Handler) Prompt(r *http.Request) bool {
 	if !h.o.Prompt {
 		return false
 	}
 	route := request.ParseRoute(r)
+	if h.o.Aggregate.Find(route.Path) != nil {
+		return false
+	}
 	if entry, ok := h.o.Kinds.Find(route.GVR); ok && (callsWebhook(entry.Kind) ||
 		entry.Kind.Info().Connects(route.Subresource) != nil) {
 		return false

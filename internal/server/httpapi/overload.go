@@ -56,10 +56,14 @@ func Limits(timeout time.Duration) fair.Limits {
 // enter waits for the request's seats, and counts it as in flight; serve undoes both. It returns a 429, before the
 // body is read, if the user sends more requests than the server can run.
 func (h *Handler) enter(x *exchange, user *auth.User) error {
-	// The plane's own process takes no seats, since its controllers must make progress (like Kubernetes' loopback
-	// client), and health probes take none, since an overloaded server is not to be restarted. Administrators are not
-	// exempt, unlike in Kubernetes: here they are most of the users.
-	exempt := x.r.RemoteAddr == inprocess.RemoteAddr
+	schema := h.o.Flow.Classify(user, &x.route)
+	if !h.connects(&x.route) { // Kubernetes does not classify streams to other machines
+		schema.SetHeaders(x.Header())
+	}
+	// Administrators in the plane's own process take no seats, since its controllers must make progress (like
+	// Kubernetes' loopback client), and health probes take none, since an overloaded server is not to be restarted.
+	// Other requests of the exempt level need seats, unlike in Kubernetes: here they are most of the requests.
+	exempt := schema.Exempt() && x.r.RemoteAddr == inprocess.RemoteAddr
 	if !exempt && !x.route.IsResource {
 		_, _, exempt = healthPath(x.route.Path)
 	}
@@ -69,11 +73,11 @@ func (h *Handler) enter(x *exchange, user *auth.User) error {
 		}
 		began := time.Now()
 		weight := h.weight(x)
-		// A forged User-Agent takes nothing from other users.
+		// A forged User-Agent takes nothing from other users: Flow uses it only where it distinguishes users.
 		program := x.r.UserAgent()
 		program = program[:min(len(program), maxProgramLength)]
 		seats, err := h.o.Fair.Enter(x.r.Context(),
-			fair.Flow{User: user.Name, Program: program, Heavy: weight > maxLightSeats}, weight)
+			schema.Flow(user, &x.route, program, weight > maxLightSeats), weight)
 		if err != nil {
 			return h.tooMany(x, err)
 		}

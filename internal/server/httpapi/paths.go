@@ -6,6 +6,7 @@ import (
 	"net/http/pprof"
 	"strings"
 
+	"github.com/bowline-dev/bowline/internal/auth/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
@@ -33,6 +34,12 @@ func (h *Handler) servePath(w http.ResponseWriter, r *http.Request) {
 		}
 	case path == whyPath && h.o.Why != nil:
 		h.o.Why.ServeHTTP(w, r)
+	case (path == serviceaccount.ConfigurationPath || path == serviceaccount.KeysPath) && h.o.OpenID != nil:
+		if r.Method != http.MethodGet { // nor HEAD, as in Kubernetes
+			h.writeError(w, r, status.MethodNotAllowed())
+			return
+		}
+		h.o.OpenID.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/debug/pprof"):
 		servePprof(w, r)
 	case strings.HasPrefix(path, "/openapi/"):
@@ -90,6 +97,9 @@ func (h *Handler) servesGroup(name string) bool {
 // index lists the paths of the server.
 func (h *Handler) index(w http.ResponseWriter) {
 	paths := []string{"/api", "/api/v1", "/apis"}
+	if h.o.OpenID != nil {
+		paths = append([]string{serviceaccount.ConfigurationPath}, paths...)
+	}
 	for _, g := range h.o.Kinds.Groups() {
 		if g.Name == "" {
 			continue
@@ -99,7 +109,11 @@ func (h *Handler) index(w http.ResponseWriter) {
 			paths = append(paths, "/apis/"+g.Name+"/"+v)
 		}
 	}
-	paths = append(paths, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
+	paths = append(paths, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3")
+	if h.o.OpenID != nil {
+		paths = append(paths, serviceaccount.KeysPath)
+	}
+	paths = append(paths, "/readyz", "/version")
 	data, _ := json.MarshalIndent(map[string][]string{"paths": paths}, "", "  ") // strings always marshal
 	sendJSON(w, data)
 }

@@ -78,9 +78,9 @@ func New(kinds *kind.Registry, v version.Info, more ...prometheus.Collector) *Me
 			[]float64{0.005, 0.025, 0.1, 0.5, 1, 2.5}, "type", "operation", "rejected"),
 	}
 	waits := histograms("apiserver_flowcontrol_request_wait_duration_seconds",
-		"How long requests waited for their seats.",
-		[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, append(flowLabels, "execute")...)
-	m.waited = waits.WithLabelValues(priorityLevel, priorityLevel, "true")
+		"How long requests of all levels waited for their seats.",
+		[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, "execute")
+	m.waited = waits.WithLabelValues("true")
 	m.reading, m.writing = m.inflight.WithLabelValues("readOnly"), m.inflight.WithLabelValues("mutating")
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated,

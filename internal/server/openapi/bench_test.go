@@ -45,7 +45,7 @@ func answer(b *testing.B, h *openapi.Handler, path, accept string) {
 // BenchmarkIndexAfterChange measures the index of 1,000 groups after a change of one.
 func BenchmarkIndexAfterChange(b *testing.B) {
 	registry := kind.NewRegistry(manyKinds(1000)...)
-	h := openapi.New(registry, "v1.37.2")
+	h := openapi.New(registry, "v1.37.2", nil)
 	answer(b, h, "/openapi/v3", "")
 	for b.Loop() {
 		registry.Put(newCustomKind("g500.example.com", networkSchema))
@@ -57,14 +57,14 @@ func BenchmarkIndexAfterChange(b *testing.B) {
 func BenchmarkFirstIndex(b *testing.B) {
 	registry := kind.NewRegistry(manyKinds(1000)...)
 	for b.Loop() {
-		answer(b, openapi.New(registry, "v1.37.2"), "/openapi/v3", "")
+		answer(b, openapi.New(registry, "v1.37.2", nil), "/openapi/v3", "")
 	}
 }
 
 // benchmarkChanges requests a document after each change of one kind.
 func benchmarkChanges(b *testing.B, kinds []kind.Kind, changed *customKind, path string) {
 	registry := kind.NewRegistry(kinds...)
-	h := openapi.New(registry, "v1.37.2")
+	h := openapi.New(registry, "v1.37.2", nil)
 	for b.Loop() {
 		next := *changed
 		next.preserves = !changed.preserves
@@ -98,7 +98,7 @@ func BenchmarkDocument(b *testing.B) {
 	for _, path := range []string{"/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1"} {
 		b.Run(path, func(b *testing.B) {
 			for b.Loop() {
-				answer(b, openapi.New(registry, "v1.37.2"), path, "application/json")
+				answer(b, openapi.New(registry, "v1.37.2", nil), path, "application/json")
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func BenchmarkSwagger(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", format, n), func(b *testing.B) {
 				registry := kind.NewRegistry(manyKinds(n)...)
 				for b.Loop() {
-					answer(b, openapi.New(registry, "v1.37.2"), "/openapi/v2", format)
+					answer(b, openapi.New(registry, "v1.37.2", nil), "/openapi/v2", format)
 				}
 			})
 		}

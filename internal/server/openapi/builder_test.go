@@ -97,7 +97,7 @@ func TestDefinitionMatchesKubernetesBuilder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := openapi.New(kind.NewRegistry(append(builtinKinds(), k)...), "v1.37.2")
+	h := openapi.New(kind.NewRegistry(append(builtinKinds(), k)...), "v1.37.2", nil)
 	v2, err := builder.BuildOpenAPIV2(crd, "v1", builder.Options{V2: true, IncludeSelectableFields: true})
 	if err != nil {
 		t.Fatal(err)

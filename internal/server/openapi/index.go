@@ -22,6 +22,7 @@ const versionPath = "version"
 // index lists the documents of one state of the registry. It is immutable.
 type index struct {
 	generation uint64
+	remotes    *Remotes
 	builtin    [sha256.Size]byte
 	entries    map[string]*indexEntry
 	hash       string
@@ -36,6 +37,8 @@ type indexEntry struct {
 	kinds []kind.Entry
 	hash  string
 	line  []byte // in the index
+	// remote is the document if another server has it; then the entry has no kinds.
+	remote *Remote
 }
 
 // url returns the URL of the document with exactly this content.
@@ -69,11 +72,11 @@ func documentPath(gv schema.GroupVersion) string {
 func (h *Handler) current() (*index, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	generation := h.registry.Generation()
-	if h.index != nil && h.index.generation == generation {
+	generation, remotes := h.registry.Generation(), h.remotes()
+	if h.index != nil && h.index.generation == generation && h.index.remotes == remotes {
 		return h.index, nil
 	}
-	next, err := newIndex(generation, h.registry.Kinds(), h.index)
+	next, err := newIndex(generation, h.registry.Kinds(), remotes, h.index)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +96,11 @@ func (x *index) lists(path, hash string) bool {
 
 // newIndex makes an index. Entries of an older one, which may be nil, are reused if their kinds are the same,
 // so that a change of one kind affects one entry.
-func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error) {
-	x := &index{generation: generation, entries: group(kinds)}
+func newIndex(generation uint64, kinds []kind.Kind, remotes *Remotes, older *index) (*index, error) {
+	x := &index{generation: generation, remotes: remotes, entries: group(kinds)}
+	if err := x.addRemotes(remotes); err != nil {
+		return nil, err
+	}
 	if older == nil {
 		older = &index{builtin: builtinHash()}
 	}
@@ -103,10 +109,15 @@ func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error
 	body := bytes.NewBuffer(make([]byte, 0, len(older.body)+1024)) // an index grows in small steps
 	body.WriteString(`{"paths":{`)
 	for i, path := range paths {
-		if old := older.entries[path]; old != nil && slices.Equal(old.kinds, x.entries[path].kinds) {
+		e, old := x.entries[path], older.entries[path]
+		switch {
+		case e.remote != nil: // is finished
+		case old != nil && old.remote == nil && slices.Equal(old.kinds, e.kinds):
 			x.entries[path] = old
-		} else if err := x.entries[path].finish(x.builtin); err != nil {
-			return nil, err
+		default:
+			if err := e.finish(x.builtin); err != nil {
+				return nil, err
+			}
 		}
 		if i > 0 {
 			body.WriteByte(',')

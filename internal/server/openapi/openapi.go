@@ -29,6 +29,7 @@ const (
 // Handler serves the documents of one registry. It is safe for concurrent use.
 type Handler struct {
 	registry *kind.Registry
+	remotes  func() *Remotes
 	info     info
 
 	// One document is built at a time, since they are rarely requested and need memory while they are built.
@@ -45,9 +46,14 @@ type Handler struct {
 	documents documents
 }
 
-// New returns a handler for the kinds of a registry, including later changes. The version is the server's.
-func New(registry *kind.Registry, version string) *Handler {
-	return &Handler{registry: registry, info: info{Title: "Kubernetes", Version: version}}
+// New returns a handler for the kinds of a registry, including later changes, and for the documents of other servers,
+// which remotes returns. remotes may be nil. The version is the server's.
+func New(registry *kind.Registry, version string, remotes func() *Remotes) *Handler {
+	if remotes == nil {
+		none := &Remotes{}
+		remotes = func() *Remotes { return none }
+	}
+	return &Handler{registry: registry, remotes: remotes, info: info{Title: "Kubernetes", Version: version}}
 }
 
 // Serve answers a GET of the index, of a document that it lists or of the OpenAPI v2 document. It returns
@@ -83,6 +89,10 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 // serveV3 answers with one document. A client may cache the answer to the URL with the index's hash forever.
 // An outdated hash is redirected to the current one.
 func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry) {
+	if e.remote != nil {
+		e.remote.Handler(w, r)
+		return
+	}
 	format, ok := negotiate(r.Header.Get("Accept"), protobufFormat, protobufOldFormat)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)

@@ -31,7 +31,7 @@ import (
 // serve starts a server for a registry and connects a client to it.
 func serve(t *testing.T, registry *kind.Registry) (client clientopenapi.Client, url string) {
 	t.Helper()
-	h := openapi.New(registry, "v1.37.2")
+	h := openapi.New(registry, "v1.37.2", nil)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.Serve(w, r) {
 			http.NotFound(w, r)
@@ -196,7 +196,7 @@ func TestOnlyChangedDocumentsGetNewURLs(t *testing.T) {
 
 func TestDocumentNotModified(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
+	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2", nil)
 	for _, path := range []string{"/openapi/v3", "/openapi/v3/api/v1"} {
 		first := httptest.NewRecorder()
 		h.Serve(first, httptest.NewRequest(http.MethodGet, path, nil))
@@ -212,7 +212,7 @@ func TestDocumentNotModified(t *testing.T) {
 
 func TestOtherPathsAreNotServed(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
+	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2", nil)
 	for _, path := range []string{"/openapi/v1", "/openapi", "/openapi/v3/apis/none.example.com/v1",
 		"/openapi/v3api/v1"} {
 		if h.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)) {

@@ -11,6 +11,9 @@ import (
 
 // add writes the paths of an entry of the index: those of a group-version's kinds, or a discovery path.
 func (b *builder) add(e *indexEntry) error {
+	if e.remote != nil {
+		return nil
+	}
 	if e.gv.Version == "" {
 		b.addDiscovery(e)
 		return nil

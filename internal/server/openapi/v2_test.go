@@ -37,7 +37,7 @@ func getV2(h *openapi.Handler, headers ...string) *httptest.ResponseRecorder {
 func swaggerOf(t *testing.T, kinds ...kind.Kind) *spec.Swagger {
 	t.Helper()
 	var doc spec.Swagger
-	if err := json.Unmarshal(getV2(openapi.New(kind.NewRegistry(kinds...), "v1.37.2")).Body.Bytes(), &doc); err != nil {
+	if err := json.Unmarshal(getV2(openapi.New(kind.NewRegistry(kinds...), "v1.37.2", nil)).Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return &doc
@@ -47,7 +47,7 @@ func swaggerOf(t *testing.T, kinds ...kind.Kind) *spec.Swagger {
 func TestSwaggerDescribesMergeKeys(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
-		"v1.37.2")
+		"v1.37.2", nil)
 	document := unmarshalV2(t, getV2(h, "Accept",
 		"application/com.github.proto-openapi.spec.v2@v1.0+protobuf").Body.Bytes())
 	models, err := openapiproto.NewOpenAPIData(document)
@@ -81,7 +81,7 @@ func TestSwaggerDescribesMergeKeys(t *testing.T) {
 func TestSwaggerProtobufMatchesJSON(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...),
-		"v1.37.2")
+		"v1.37.2", nil)
 	want, err := openapi_v2.ParseDocument(getV2(h).Body.Bytes())
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestSwaggerOmitsFieldsOfPreservingKinds(t *testing.T) {
 func TestSwaggerCompressionAndETag(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(builtinKinds()...)
-	h := openapi.New(registry, "v1.37.2")
+	h := openapi.New(registry, "v1.37.2", nil)
 	plain, zipped := getV2(h), getV2(h, "Accept-Encoding", "gzip")
 	if zipped.Header().Get("Content-Encoding") != "gzip" || zipped.Body.Len() > plain.Body.Len()/4 {
 		t.Errorf("compressed: %d of %d bytes", zipped.Body.Len(), plain.Body.Len())

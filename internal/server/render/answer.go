@@ -129,6 +129,8 @@ func Result(req *request.Request, accept string, res *request.Result) (Answer, e
 			}
 		}
 		data, err = view(req, state)
+	case req.Sub != nil && req.Sub.Issues:
+		data, err = kind.Marshal(req.Accept.Format(), res.State)
 	case res.Object != nil && as == request.AsTable:
 		one := request.Page{Items: []*object.Object{res.Object}, Meta: request.ListMeta{Revision: res.Object.Revision}}
 		data, err = pageTable(req, &one)

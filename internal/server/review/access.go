@@ -17,7 +17,7 @@ import (
 
 // subject returns the user that a review asks about.
 func subject(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {
-	user := &auth.User{Name: spec.User, Groups: spec.Groups}
+	user := &auth.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
 	if spec.Extra != nil {
 		user.Extra = make(map[string][]string, len(spec.Extra))
 		for key, values := range spec.Extra {

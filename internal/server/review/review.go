@@ -5,7 +5,6 @@ package review
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/auth/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/stored"
@@ -20,8 +20,9 @@ import (
 
 // Reviewer answers reviews. Its methods may be called concurrently.
 type Reviewer struct {
-	Authenticator auth.Authenticator
-	Authorizer    auth.Authorizer
+	// Bearers authenticates tokens; nil if the server issues none.
+	Bearers    *serviceaccount.Authenticator
+	Authorizer auth.Authorizer
 }
 
 // Prepare checks a valid review further, and returns a function that answers it. That function returns the review with
@@ -32,7 +33,7 @@ func (r *Reviewer) Prepare(req *request.Request, obj kind.Object) (answer func()
 		if o.Spec.Token == "" {
 			return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 		}
-		return func() (kind.Object, error) { r.reviewToken(o); return o, nil }, nil
+		return func() (kind.Object, error) { r.reviewToken(req.Context(), o); return o, nil }, nil
 	case *authenticationv1.SelfSubjectReview:
 		return func() (kind.Object, error) { return describeUser(req.User), nil }, nil
 	case *authorizationv1.SubjectAccessReview:
@@ -60,25 +61,24 @@ func (r *Reviewer) Prepare(req *request.Request, obj kind.Object) (answer func()
 	return nil, fmt.Errorf("the kind %s is not a review", req.GVK)
 }
 
-// reviewToken authenticates a request that has the token as its only credential. Anonymous users may not read the path
-// of the request, so that an unknown token is not accepted as anonymous.
-func (r *Reviewer) reviewToken(review *authenticationv1.TokenReview) {
+// reviewToken authenticates a token, for the audiences of the review or for the server. Like in the header of a
+// request, the token ends at a space.
+func (r *Reviewer) reviewToken(ctx context.Context, review *authenticationv1.TokenReview) {
 	review.Status = authenticationv1.TokenReviewStatus{} // whatever the client says
-	about, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "/apis", nil)
+	token, ok := serviceaccount.BearerToken("Bearer " + review.Spec.Token)
+	switch {
+	case !ok:
+		return
+	case r.Bearers == nil:
+		review.Status.Error = "invalid bearer token"
+		return
+	}
+	user, audiences, err := r.Bearers.Review(ctx, token, review.Spec.Audiences)
 	if err != nil {
 		review.Status.Error = err.Error()
 		return
 	}
-	about.Header.Set("Authorization", "Bearer "+review.Spec.Token)
-	user, ok, err := r.Authenticator.Authenticate(about)
-	switch {
-	case err != nil:
-		review.Status.Error = err.Error()
-	case !ok:
-		review.Status.Error = "invalid bearer token"
-	default:
-		review.Status.Authenticated, review.Status.User = true, describe(user)
-	}
+	review.Status.Authenticated, review.Status.User, review.Status.Audiences = true, describe(user), audiences
 }
 
 func describeUser(user *auth.User) *authenticationv1.SelfSubjectReview {
@@ -92,7 +92,7 @@ func describeUser(user *auth.User) *authenticationv1.SelfSubjectReview {
 }
 
 func describe(user *auth.User) authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: user.Name, Groups: user.Groups}
+	info := authenticationv1.UserInfo{Username: user.Name, UID: user.UID, Groups: user.Groups}
 	if len(user.Extra) > 0 {
 		info.Extra = make(map[string]authenticationv1.ExtraValue, len(user.Extra))
 		for key, values := range user.Extra {

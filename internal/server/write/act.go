@@ -3,7 +3,9 @@ package write
 import (
 	"fmt"
 	"net/http"
+	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,8 +21,8 @@ import (
 )
 
 // Act serves the create of a subresource: it applies the body, such as a Binding, to the object, or evicts the object.
-// The result is a Status. Plugins see the body as an object that is created, and not what changes in the target. If the
-// body is not an object (a DeploymentRollback), they see the changed target instead.
+// The result is a Status, or a TokenRequest with its token. Plugins see the body as an object that is created, and not
+// what changes in the target. If the body is not an object (a DeploymentRollback), they see the changed target instead.
 func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 	o, err := req.WriteOptions("")
 	if err != nil {
@@ -30,6 +32,9 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 	body, err := op.decode()
 	if err != nil {
 		return nil, err
+	}
+	if request, ok := body.(*authenticationv1.TokenRequest); ok && req.Sub.Issues {
+		return (&tokenRequest{operation: op, asked: request, now: time.Now()}).issue()
 	}
 	if obj, ok := body.(kind.Object); ok {
 		if err := op.matchURL(obj); err != nil {

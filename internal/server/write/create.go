@@ -87,7 +87,8 @@ func (op *operation) create() (*request.Result, error) {
 	}
 	req.Kind.Prepare(obj, nil, "")
 	if req.Info.SetAuthor != nil {
-		req.Info.SetAuthor(obj, kind.Author{Name: req.User.Name, Groups: req.User.Groups, Extra: req.User.Extra})
+		req.Info.SetAuthor(obj, kind.Author{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups,
+			Extra: req.User.Extra})
 	}
 	if err := op.insert(generated, namespace, checked); err != nil {
 		return nil, err

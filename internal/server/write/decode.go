@@ -66,6 +66,11 @@ func (op *operation) decode() (runtime.Object, error) {
 		return nil, status.UnsupportedMedia(request.MediaTypes...)
 	}
 	if sub := req.Sub; sub != nil && sub.New != nil {
+		if sub.Issues {
+			if err := checkKind(sub.Kind, header); err != nil {
+				return nil, err
+			}
+		}
 		obj, unknown, err := readTyped(form.Format, data, sub.New, op.Lenient())
 		if err != nil {
 			return nil, badBody(op.req, header, body, err)
@@ -73,7 +78,7 @@ func (op *operation) decode() (runtime.Object, error) {
 		return obj, op.checkStrictness(header, append(found, unknown...))
 	}
 	if header.Kind != "" && header.Kind != req.Info.Kind && req.Info.Builtin { // otherwise Validate checks it
-		return nil, otherKind(op.req, header)
+		return nil, otherKind(op.req.GVK, header)
 	}
 	sent, unknown, err := req.Kind.Receive(form, data, op.Lenient())
 	var obj kind.Object
@@ -143,9 +148,8 @@ func readTyped(format object.Format, data []byte, make func() runtime.Object,
 	return obj, found, err
 }
 
-// otherKind returns the 400 of a body whose kind is not that of the URL.
-func otherKind(req *request.Request, header schema.GroupVersionKind) error {
-	own := req.GVK
+// otherKind returns the 400 of a body whose kind is not own, the kind of the URL.
+func otherKind(own, header schema.GroupVersionKind) error {
 	if header.Version == "" {
 		header.Version = own.Version
 	}
@@ -154,13 +158,26 @@ func otherKind(req *request.Request, header schema.GroupVersionKind) error {
 		header.Version, own.Kind, header.Version, header.Kind, status.InternalGroup(own.Group), own.Kind))
 }
 
+// checkKind returns the 400 of a body of a subresource whose kind or version is not own. Both may be empty.
+func checkKind(own, header schema.GroupVersionKind) error {
+	if header.Kind != "" && header.Kind != own.Kind {
+		return otherKind(own, header)
+	}
+	if gv := header.GroupVersion(); !gv.Empty() && gv != own.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: no kind %q is registered "+
+			"for version %q in scheme %q", own.Kind, shown(gv.Version), own.Kind, own.Kind, shown(gv.String()),
+			"pkg/api/legacyscheme/scheme.go:30"))
+	}
+	return nil
+}
+
 // badBody returns the 400 of a body that cannot be decoded. It names the body's kind, or quotes the beginning of the
 // body if the kind is unknown: JSON as text, other bodies in hexadecimal.
 func badBody(req *request.Request, header schema.GroupVersionKind, body []byte, err error) error {
 	if err, ok := tooLarge(err); ok {
 		return err
 	}
-	own := req.Info.Kind
+	own := ownKind(req).Kind
 	if header.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind,
 			header.Version, own, err))
@@ -181,11 +198,19 @@ func badBody(req *request.Request, header schema.GroupVersionKind, body []byte, 
 		err, beginning))
 }
 
+// ownKind returns the kind that the body of a request should have.
+func ownKind(req *request.Request) schema.GroupVersionKind {
+	if req.Sub != nil && req.Sub.New != nil {
+		return req.Sub.Kind
+	}
+	return req.GVK
+}
+
 // checkStrictness rejects or warns about duplicate and unknown fields, as the options demand.
 func (op *operation) checkStrictness(header schema.GroupVersionKind, found []string) error {
 	if len(found) > 0 && op.Strict {
 		if header.Kind == "" {
-			header = op.req.GVK
+			header = ownKind(op.req)
 		}
 		return badBody(op.req, header, nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
 	}

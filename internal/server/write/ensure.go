@@ -56,6 +56,15 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 	}
 }
 
+// Withdraw deletes an object that the server no longer should have, without plugins, if obsolete returns true for its
+// stored state. i.Object has its kind and name.
+func (w *Writer) Withdraw(ctx context.Context, i kind.Initial, obsolete func(stored kind.Object) bool) error {
+	i.OnlyCorrect, i.NeedsReplacement = true, obsolete
+	i.Correct = func(kind.Object) bool { return false }
+	_, err := w.Ensure(ctx, i)
+	return err
+}
+
 // createInitial creates an object. It retains the UID if the object has one.
 func (op *operation) createInitial(key object.Key, initial kind.Object) error {
 	k, form := op.req.Kind, object.Form{APIVersion: op.req.Endpoint.APIVersion()}

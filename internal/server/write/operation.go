@@ -127,7 +127,8 @@ func (op *operation) attributes() *admission.Attributes {
 	a := &admission.Attributes{
 		Operation: admission.Update, Resource: req.GVR, Kind: req.GVK, ServedKind: req.Kind,
 		Subresource: req.Subresource, Namespace: req.ObjectNamespace, Name: req.Name, Object: op.obj, Old: op.old,
-		User: req.User.Name, Groups: req.User.Groups, Extra: req.User.Extra, DryRun: op.DryRun, Warn: req.Warn,
+		User: req.User.Name, UserUID: req.User.UID, Groups: req.User.Groups, Extra: req.User.Extra, DryRun: op.DryRun,
+		Warn:         req.Warn,
 		FieldManager: op.AskedManager, FieldValidation: op.AskedValidation,
 		Rights: req, Authorizer: (*rights)(op.Writer), Provision: (*provider)(op).provision,
 	}

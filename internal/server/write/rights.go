@@ -17,7 +17,9 @@ var _ authorizer.UnconditionalAuthorizer = (*rights)(nil)
 func (r *rights) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	user := a.GetUser()
 	decision, reason, err := r.Authorizer.Authorize(ctx, auth.Attributes{
-		User: &auth.User{Name: user.GetName(), Groups: user.GetGroups(), Extra: user.GetExtra()},
+		User: &auth.User{
+			Name: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups(), Extra: user.GetExtra(),
+		},
 		Verb: a.GetVerb(), IsResource: a.IsResourceRequest(), Path: a.GetPath(),
 		Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(), Subresource: a.GetSubresource(),
 		Namespace: a.GetNamespace(), Name: a.GetName(),

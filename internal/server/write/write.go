@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/auth/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
@@ -24,7 +25,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-// Options configure a Writer. All fields except Lifecycle are required.
+// Options configure a Writer. All fields except Lifecycle and Tokens are required.
 type Options struct {
 	Store  *store.Store
 	Kinds  *kind.Registry
@@ -36,7 +37,9 @@ type Options struct {
 	// Authorizer evaluates the authorization checks in CEL match conditions of plugins.
 	Authorizer auth.Authorizer
 	// Reviews answers the creates of kinds with kind.Info.Review.
-	Reviews     *review.Reviewer
+	Reviews *review.Reviewer
+	// Tokens signs the tokens of service accounts; nil if the server issues none.
+	Tokens      *serviceaccount.Issuer
 	Definitions Definitions
 	Expiry      Expiry
 	// Select lists the objects that a deletecollection deletes.

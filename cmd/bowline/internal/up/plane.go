@@ -15,13 +15,17 @@ import (
 // identity after a restart. It transfers ownership of storage to the plane.
 func (p *plan) startPlane(ctx context.Context, home *serve.Home, stored *storage) (*bowline.Plane, error) {
 	options := bowline.Options{
-		Listen:      p.flags.listen,
-		TLS:         home.Certificates.ServerConfig(),
-		Authority:   home.Certificates.AuthorityPEM(),
-		Kubelets:    home.Certificates.KubeletConfig(),
-		Controllers: serve.PlaneControllers(p.controllers.List),
-		Admission:   p.controllers.Admission(p.flags.admission),
-		API:         p.flags.api,
+		Listen:     p.flags.listen,
+		TLS:        home.Certificates.ServerConfig(),
+		Authority:  home.Certificates.AuthorityPEM(),
+		Kubelets:   home.Certificates.KubeletConfig(),
+		FrontProxy: home.Certificates.FrontProxy().Config(),
+		TokenKey:   home.Certificates.TokenKey(),
+
+		FrontProxyAuthority: home.Certificates.FrontProxy().AuthorityPEM(),
+		Controllers:         serve.PlaneControllers(p.controllers.List),
+		Admission:           p.controllers.Admission(p.flags.admission),
+		API:                 p.flags.api,
 
 		AdmissionConfig: p.flags.admissionConfig,
 		Logger:          p.log,

@@ -18,8 +18,8 @@ import (
 
 type validatingPolicy = admissionv1.ValidatingAdmissionPolicy
 
-// validatingPolicyKind returns the kind of policies that reject writes. In Kubernetes, a controller checks the types of
-// the expressions and writes the result to the status.
+// validatingPolicyKind returns the kind of policies that reject writes. A controller checks the types of the
+// expressions and writes the result to the status.
 func validatingPolicyKind(cache *object.Cache) kind.Kind {
 	info := policyInfo("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
 	info.Subresources = []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"},

@@ -102,7 +102,7 @@ func progress(s *certificatesv1.CertificateSigningRequestStatus) string {
 // setAuthor sets the fields of a new signing request that identify its author.
 func setAuthor(obj kind.Object, author kind.Author) {
 	spec := &obj.(*signingRequest).Spec
-	spec.Username, spec.UID, spec.Groups, spec.Extra = author.Name, "", slices.Clone(author.Groups), nil
+	spec.Username, spec.UID, spec.Groups, spec.Extra = author.Name, author.UID, slices.Clone(author.Groups), nil
 	for key, values := range author.Extra {
 		if spec.Extra == nil {
 			spec.Extra = map[string]certificatesv1.ExtraValue{}

@@ -22,6 +22,7 @@ func serviceAccountKind(cache *object.Cache) kind.Kind {
 		Namespaced:     true,
 		ReturnsDeleted: true,
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
+		Subresources:   []kind.Subresource{serviceAccountToken},
 	}, kind.Rules[*corev1.ServiceAccount]{
 		Prepare:  prepareServiceAccount,
 		Validate: func(sa, _ *corev1.ServiceAccount, _ string) field.ErrorList { return fieldcheck.Finalizers(sa) },

@@ -36,9 +36,8 @@ func copies(levels []*level, schemas []*schema) (newLevels []*level, newSchemas 
 	return newLevels, newSchemas
 }
 
-// Initial returns the suggested and the mandatory objects in the order in which kube-apiserver creates them. Each start
-// of a server restores the specs of the mandatory objects, and updates the specs of the suggested objects that no user
-// has changed.
+// Initial returns the suggested and the mandatory objects in the order in which kube-apiserver creates them. A server
+// restores the specs of the mandatory objects, and those of the suggested objects that no user maintains.
 func Initial() (objects []kind.Initial) {
 	for _, mandatory := range []bool{false, true} {
 		levels, schemas := Suggested()

@@ -1,11 +1,10 @@
 // Package flowcontrol defines the kinds of the flowcontrol.apiserver.k8s.io group: flow schemas, which assign requests
 // to priority levels, and priority level configurations, which divide the concurrency of the server among the levels.
-// It also defines the objects of these kinds that every cluster has. No server creates them yet, because they would
-// have no effect.
+// It also defines the objects of these kinds that every cluster has.
 //
 // Validation follows Kubernetes 1.37 (pkg/apis/flowcontrol/validation and pkg/registry/flowcontrol); the tests name the
-// source of each rule. The server validates metadata for all kinds. The objects do not affect the server's own queues.
-// Package internal/kind/builtin registers the kinds.
+// source of each rule. The server validates metadata for all kinds. Package internal/server/flow applies the objects to
+// requests, and internal/kind/builtin registers the kinds.
 package flowcontrol
 
 import (

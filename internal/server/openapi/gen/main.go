@@ -65,6 +65,7 @@ var packages = []string{
 	"k8s.io/apimachinery/pkg/runtime",
 	"k8s.io/apimachinery/pkg/util/intstr",
 	"k8s.io/apimachinery/pkg/version",
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1",
 
 	// What Kubernetes no longer has.
 	"github.com/bowline-dev/bowline/internal/kind/builtin/admissionregistration/v1alpha1",

@@ -1,0 +1,77 @@
+package serviceaccount
+
+import (
+	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Subject describes the service account of a token, and the object that the token is bound to.
+type Subject struct {
+	Namespace string
+	Account   Reference
+	// Pod, Secret and Node are nil unless the token is bound to such an object. A token that is bound to a pod also
+	// names the pod's node; the UID is empty if the Node does not exist.
+	Pod, Secret, Node *Reference
+}
+
+// Reference names an object. It is part of the claims of a token.
+type Reference struct {
+	Name string    `json:"name,omitempty"`
+	UID  types.UID `json:"uid,omitempty"`
+}
+
+// Validity is the time in which a token is valid, and its audiences.
+type Validity struct {
+	Audiences []string
+	// From is the time of issue.
+	From time.Time
+	// Lifetime is the time until the token expires.
+	Lifetime time.Duration
+	// WarnAfter is the time after which the use of an extended token is deprecated; 0 for other tokens.
+	WarnAfter time.Duration
+}
+
+// privateClaims are the claims of Kubernetes, in one member of the token beside the registered claims.
+type privateClaims struct {
+	Kubernetes kubernetesClaims `json:"kubernetes.io,omitempty"`
+}
+
+type kubernetesClaims struct {
+	Namespace string           `json:"namespace,omitempty"`
+	Account   Reference        `json:"serviceaccount,omitempty"`
+	Pod       *Reference       `json:"pod,omitempty"`
+	Secret    *Reference       `json:"secret,omitempty"`
+	Node      *Reference       `json:"node,omitempty"`
+	WarnAfter *jwt.NumericDate `json:"warnafter,omitempty"`
+}
+
+// claims returns the claims of a new token.
+func claims(s Subject, v Validity) (jwt.Claims, privateClaims) {
+	registered := jwt.Claims{
+		Issuer:    IssuerURL,
+		Subject:   userName(s.Namespace, s.Account.Name),
+		Audience:  v.Audiences,
+		ID:        uuid.NewString(),
+		IssuedAt:  jwt.NewNumericDate(v.From),
+		NotBefore: jwt.NewNumericDate(v.From),
+		Expiry:    jwt.NewNumericDate(v.From.Add(v.Lifetime)),
+	}
+	private := privateClaims{Kubernetes: kubernetesClaims{
+		Namespace: s.Namespace, Account: s.Account, Pod: s.Pod, Secret: s.Secret, Node: s.Node,
+	}}
+	if v.WarnAfter != 0 {
+		private.Kubernetes.WarnAfter = jwt.NewNumericDate(v.From.Add(v.WarnAfter))
+	}
+	return registered, private
+}
+
+// accountsGroup is the group of all service accounts. Those of a namespace have a group of their own, with a colon and
+// the namespace appended.
+const accountsGroup = "system:serviceaccounts"
+
+func userName(namespace, name string) string {
+	return "system:serviceaccount:" + namespace + ":" + name
+}
