@@ -99,8 +99,8 @@ type Options struct {
 	Kubelets *tls.Config
 	// FrontProxy has the client certificate with which the plane forwards requests to aggregated API servers, and
 	// FrontProxyAuthority the CA certificate that verifies it, in PEM; aggregated servers read it from the ConfigMap
-	// extension-apiserver-authentication in kube-system. If FrontProxy is nil, a plane with Listen generates both, and
-	// others have none.
+	// extension-apiserver-authentication in kube-system. The certificate must be for front-proxy-client. If FrontProxy
+	// is nil, a plane with Listen generates both, and others have none.
 	FrontProxy          *tls.Config
 	FrontProxyAuthority []byte
 	// TokenKey signs the tokens of service accounts. It must have the curve P-256. If TokenKey is nil, the plane
@@ -345,9 +345,23 @@ func (p *Plane) initial(frontProxy []byte) []kind.Initial {
 	}
 	initial := builtin.Initial(types.UID(p.options.ID), p.advertisedAddress())
 	if len(frontProxy) > 0 {
-		initial = append(initial, builtin.DelegatedAuthentication(p.authority(), frontProxy))
+		initial = append(initial, builtin.DelegatedAuthentication(p.clientAuthority(), frontProxy))
 	}
 	return initial
+}
+
+// clientAuthority returns the CA certificates, in PEM, that verify clients; nil if they are not known as PEM: those of
+// Options.TLS are a pool, which is only known if it is that of Options.Authority.
+func (p *Plane) clientAuthority() []byte {
+	o := &p.options
+	if p.keys != nil {
+		return p.keys.AuthorityPEM()
+	}
+	pool := x509.NewCertPool()
+	if o.Listen == "" || !pool.AppendCertsFromPEM(o.Authority) || !pool.Equal(o.TLS.ClientCAs) {
+		return nil
+	}
+	return o.Authority
 }
 
 // listen opens the socket and returns the CA certificates that verify clients. serve accepts connections on it later.

@@ -92,7 +92,7 @@ func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request 
 }
 
 // request returns a request for a resource, an object, or a subresource. Namespace, name and subresource may be
-// empty. If one of them is not a valid path segment ("..", "a/b"), sending the request fails.
+// empty. If one of them, or the resource, is not a valid path segment ("..", "a/b"), sending the request fails.
 func (c *Client) request(verb string, resource schema.GroupVersionResource, namespace, name,
 	subresource string) *rest.Request {
 	p := path(resource.GroupVersion())
@@ -108,6 +108,8 @@ func (c *Client) request(verb string, resource schema.GroupVersionResource, name
 	}
 	q := c.rest.Verb(verb).AbsPath(p...)
 	switch { // the request records the error
+	case isInvalidSegment(resource.Resource):
+		q.Resource(resource.Resource)
 	case isInvalidSegment(namespace):
 		q.Namespace(namespace)
 	case isInvalidSegment(name):

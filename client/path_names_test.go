@@ -24,6 +24,12 @@ func TestPathNamesAreRejected(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
 	for what, do := range map[string]func(segment string) error{
+		"get from": func(segment string) error {
+			resource := configmaps
+			resource.Resource = segment
+			_, err := client.Of[*corev1.ConfigMap](c, resource).Get(ctx, "ns", "a")
+			return err
+		},
 		"get":    func(segment string) error { _, err := maps.Get(ctx, "ns", segment); return err },
 		"delete": func(segment string) error { return maps.Delete(ctx, "ns", segment, metav1.DeleteOptions{}) },
 		"delete in": func(segment string) error {

@@ -28,6 +28,7 @@ func (r Resource) Serves(verb string) bool { return slices.Contains(r.Verbs, ver
 // Resources returns every resource in its preferred version. For each group that could not be discovered it
 // returns an error in failures, together with the resources of the others.
 func Resources(ctx context.Context, c *client.Client) (found []Resource, failures []error) {
+	known := map[schema.GroupResource]bool{}
 	for _, path := range []string{"/api", "/apis"} {
 		groups, err := fetchGroups(ctx, c, path)
 		if err != nil {
@@ -40,7 +41,7 @@ func Resources(ctx context.Context, c *client.Client) (found []Resource, failure
 					failures = append(failures,
 						fmt.Errorf("%s/%s: stale GroupVersion discovery", group.Name, version.Version))
 				}
-				found = appendNew(found, group.Name, version)
+				found = appendNew(found, known, group.Name, version)
 			}
 		}
 	}
@@ -68,13 +69,16 @@ func fetchGroups(ctx context.Context, c *client.Client, path string) (*apidiscov
 	return groups, nil
 }
 
-// appendNew adds the resources of a version that earlier versions of the group do not have.
-func appendNew(found []Resource, group string, version apidiscovery.APIVersionDiscovery) []Resource {
+// appendNew adds the resources of a version that earlier versions of the group do not have. known holds the resources
+// in found.
+func appendNew(found []Resource, known map[schema.GroupResource]bool, group string,
+	version apidiscovery.APIVersionDiscovery) []Resource {
 	for _, r := range version.Resources {
 		resource := schema.GroupVersionResource{Group: group, Version: version.Version, Resource: r.Resource}
-		if slices.ContainsFunc(found, func(f Resource) bool { return f.GroupResource() == resource.GroupResource() }) {
+		if known[resource.GroupResource()] {
 			continue
 		}
+		known[resource.GroupResource()] = true
 		one := Resource{GroupVersionResource: resource, Namespaced: r.Scope == apidiscovery.ScopeNamespace,
 			Verbs: r.Verbs}
 		if r.ResponseKind != nil {

@@ -10,7 +10,7 @@ import (
 const statusUnknown = "ContainerStatusUnknown"
 
 // terminateContainers marks the containers of a pod that has ended as terminated, as a kubelet does. Containers that
-// had to wait for an init container which never completed keep their state.
+// had to wait for an init container that never completed keep their state.
 func terminateContainers(status *corev1.PodStatus) {
 	reached := status.InitContainerStatuses
 	for len(reached) > 1 && !hasRun(reached[len(reached)-1]) {

@@ -42,9 +42,9 @@ func TestFlowTemplates(t *testing.T) {
 					"PriorityLevelConfiguration object named %q and it exists", s.Spec.PriorityLevelConfiguration.Name)}}
 			s.ManagedFields = append(s.ManagedFields, metav1.ManagedFieldsEntry{
 				Manager: "api-priority-and-fairness-config-consumer-v1", Operation: "Apply", Subresource: "status",
-				APIVersion: "flowcontrol.apiserver.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{
-					Raw: []byte(`{"f:status":{"f:conditions":{"k:{\"type\":\"Dangling\"}":{".":{},` +
-						`"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`)}})
+				APIVersion: "flowcontrol.apiserver.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(
+					`{"f:status":{"f:conditions":{"k:{\"type\":\"Dangling\"}":{".":{},` +
+						`"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`)})
 			obj = s
 		case *flowcontrolv1.PriorityLevelConfiguration:
 			obj = must(w.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), o, options))(t)

@@ -283,8 +283,11 @@ func (s *Server) Closing() <-chan struct{} { return s.tasks.Context().Done() }
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Source returns the in-process list and watch of a user. Requests are authorized like those over HTTP, and
-// yield the store's own objects: nothing is encoded.
-func (s *Server) Source(user *auth.User) client.Source { return s.reads.Source(user) }
+// yield the store's own objects: nothing is encoded. Those for an aggregated API server are forwarded to it.
+func (s *Server) Source(user *auth.User) client.Source {
+	as := s.self.As(func(ctx context.Context) context.Context { return auth.WithUser(ctx, user) })
+	return s.aggregator.Source(s.reads.Source(user), as.RESTConfig())
+}
 
 // Verify checks a snapshot of the server's store, or of the store it was forked from. See operations.Verifier.
 func (s *Server) Verify(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[operations.Finding, error] {

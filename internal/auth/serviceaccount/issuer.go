@@ -64,7 +64,7 @@ func NewIssuer(key *ecdsa.PrivateKey, parents ...*ecdsa.PublicKey) (*Issuer, err
 	return i, nil
 }
 
-// key returns the public key with an ID, or nil if there is none. The key of the issuer itself needs no ID.
+// key returns the public key with an ID, or nil if there is none. An empty ID selects the issuer's own key.
 func (i *Issuer) key(id string) any {
 	if id == "" {
 		return i.keys.Keys[0].Key

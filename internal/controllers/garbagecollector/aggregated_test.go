@@ -3,30 +3,34 @@ package garbagecollector_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	discovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/internal/trial"
 )
 
-// apiServiceDefinition defines APIServices, which planes do not have.
-const apiServiceDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {
-	name: apiservices.apiregistration.k8s.io, annotations: {api-approved.kubernetes.io: "unapproved, test"}}, spec: {
-	group: apiregistration.k8s.io, scope: Cluster, names: {plural: apiservices, singular: apiservice, kind: APIService},
-	versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
-
-// aggregate makes a second server answer for the group example.com, as an APIService does in Kubernetes. It
-// starts later, so its revisions are higher than those of the main plane.
+// aggregate makes a second server answer for the group example.com, and creates the APIService that says so.
 func (w *fixture) aggregate() *bowlinetest.Plane {
+	w.Helper()
+	other := w.startOther()
+	w.plane.Apply(w, apiService)
+	return other
+}
+
+// startOther makes a second server answer for the group example.com. It starts later, so its revisions are higher than
+// those of the main plane.
+func (w *fixture) startOther() *bowlinetest.Plane {
 	w.Helper()
 	other := bowlinetest.Start(w, trial.Alone())
 	to, err := rest.TransportFor(other.RESTConfig())
@@ -37,21 +41,28 @@ func (w *fixture) aggregate() *bowlinetest.Plane {
 	w.way.other = to
 	w.way.mu.Unlock()
 	other.Apply(w, definitionOf("v2"))
-	w.plane.Apply(w, apiServiceDefinition)
-	w.service("v2.example.com", "")
 	return other
 }
 
-// service creates an APIService, with the automanaged label if managed is not empty.
-func (w *fixture) service(name, managed string) {
+// apiService delegates the group version of the second server's widgets. The Service does not exist: the proxy
+// takes the requests to the second server.
+const apiService = `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v2.example.com},
+	spec: {group: example.com, version: v2, groupPriorityMinimum: 1000, versionPriority: 15,
+		service: {namespace: default, name: other}}}`
+
+// manage sets the automanaged label of an APIService, or removes it if managed is empty.
+func (w *fixture) manage(name, managed string) {
 	w.Helper()
-	labels := "{}"
+	value := "null"
 	if managed != "" {
-		labels = "{kube-aggregator.kubernetes.io/automanaged: '" + managed + "'}"
+		value = strconv.Quote(managed)
 	}
-	w.plane.Apply(w,
-		fmt.Sprintf("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s, labels: %s}}",
-			name, labels))
+	resource, name := w.of("apiservice/" + name)
+	patch := []byte(`{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":` + value + `}}}`)
+	if _, err := resource.Patch(w.Context(), "", name, "", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // route sends requests for example.com to the second server, if there is one.
@@ -73,7 +84,7 @@ func (y *proxy) route(own http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// mergeDiscovery answers a discovery request with the groups of own, plus the group example.com of other.
+// mergeDiscovery answers a discovery request with the groups of own, but the group example.com of other.
 func mergeDiscovery(q *http.Request, own, other http.RoundTripper) (*http.Response, error) {
 	answer, groups, err := groupsOf(q, own)
 	if err != nil {
@@ -83,9 +94,9 @@ func mergeDiscovery(q *http.Request, own, other http.RoundTripper) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
-	groups.Items = slices.Concat(groups.Items, slices.DeleteFunc(more.Items, func(g discovery.APIGroupDiscovery) bool {
-		return g.Name != "example.com"
-	}))
+	isOther := func(g discovery.APIGroupDiscovery) bool { return g.Name == "example.com" }
+	isOwn := func(g discovery.APIGroupDiscovery) bool { return !isOther(g) }
+	groups.Items = slices.Concat(slices.DeleteFunc(groups.Items, isOther), slices.DeleteFunc(more.Items, isOwn))
 	body, err := json.Marshal(groups)
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	answer.Header.Del("Content-Length")
@@ -143,7 +154,7 @@ func TestCurrentCachesSaveLists(t *testing.T) {
 			t.Parallel()
 			runFixture(t, func(w *fixture) {
 				w.aggregate()
-				w.service("v1.coordination.k8s.io", managed)
+				w.manage("v1.coordination.k8s.io", managed)
 				time.Sleep(time.Minute)
 				w.configMap("owner", nil)
 				release := w.way.hold("/api/v1/configmaps")
@@ -161,4 +172,43 @@ func TestCurrentCachesSaveLists(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While another server answers discovery requests but hangs on lists, deletions wait for it briefly, and it is asked
+// rarely.
+func TestHangingServersDelayDeletionsBriefly(t *testing.T) {
+	t.Parallel()
+	runFixture(t, func(w *fixture) {
+		const inDefault = "/apis/example.com/v2/namespaces/default/widgets"
+		w.way.hang("/apis/example.com/v2/widgets", inDefault)
+		w.aggregate()
+		time.Sleep(time.Minute)
+		var owners []string
+		for i := range 50 { // more than the collector has workers
+			name := "owner" + strconv.Itoa(i)
+			w.configMap("of-"+name, nil, w.configMap(name, nil))
+			w.remove(name, foreground)
+			owners = append(owners, "configmap/"+name)
+		}
+		w.configMap("left", nil, w.configMap("leaves", nil))
+		w.remove("leaves", orphan)
+		time.Sleep(20 * time.Second)
+		w.expect(true, owners...)
+		w.expect(true, "configmap/leaves")
+		time.Sleep(2 * time.Minute)
+		w.expect(false, owners...)
+		w.expect(false, "configmap/leaves")
+		w.expectFree("configmap/left")
+		before := w.way.count(inDefault)
+		for i := range 10 {
+			name := "later" + strconv.Itoa(i)
+			w.configMap(name, nil)
+			w.remove(name, foreground)
+			time.Sleep(12 * time.Second)
+			w.expect(false, "configmap/"+name)
+		}
+		if lists := w.way.count(inDefault) - before; lists == 0 || lists > 5 {
+			t.Errorf("got %d lists of the hanging server in two minutes, want 1 to 5", lists)
+		}
+	})
 }

@@ -2,8 +2,10 @@ package garbagecollector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,21 +34,23 @@ func (ob *observer) dependents(obj object) (all []dependent, err error) {
 		if !c.synced() && time.Since(c.since) < maxWait {
 			return nil, fmt.Errorf("dependents of kind %s are unknown: they are not listed yet", c.GroupResource())
 		}
-		for d := range c.dependents(obj) {
-			all = append(all, dependent{location{c.GroupVersionResource}, d})
-		}
+		all = slices.AppendSeq(all, c.allDependents(obj))
 	}
 	return all, nil
 }
 
 // orphans returns the dependents that obj leaves behind. The result must be complete: a missed dependent
-// would later be deleted because its owner is gone.
+// would later be deleted because its owner is gone. Only for a kind of another server, which could not be listed for
+// longer than maxWait, orphans returns what its cache has: nobody may be able to mend that server, and Kubernetes
+// trusts the cache as well.
 func (ob *observer) orphans(ctx context.Context, obj cached) (all []dependent, err error) {
 	wanted := ob.wanted(obj)
 	for _, c := range ob.graph.mayDepend(obj.object) {
 		found, err := ob.listDependents(ctx, c, obj.object, wanted)
-		if err != nil {
+		if err != nil && (c.failures.length() < maxWait || !ob.graph.isRemote(c)) {
 			return nil, err
+		} else if err != nil {
+			found = slices.Collect(c.allDependents(obj.object))
 		}
 		all = append(all, found...)
 	}
@@ -114,21 +118,53 @@ func (ob *observer) isCycle(waiting []dependent, uid types.UID) bool {
 // the wanted moment, or else from the server. It records failures in the cache's failure streak.
 func (ob *observer) listDependents(ctx context.Context, c *cache, obj object,
 	wanted moment) (found []dependent, err error) {
-	select {
-	case c.listing <- struct{}{}: // a concurrent caller may make the request unnecessary
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := c.startListing(ctx); err != nil {
+		return nil, err
 	}
-	defer func() {
-		c.failures.note(err, c.objects.Revision())
-		<-c.listing
-	}()
+	defer func() { <-c.listing }()
 	if ob.covers(c, obj.Namespace, wanted) {
-		for d := range c.dependents(obj) {
-			found = append(found, dependent{location{c.GroupVersionResource}, d})
-		}
-		return found, nil
+		c.failures.note(nil, c.objects.Revision())
+		return slices.Collect(c.allDependents(obj)), nil
 	}
+	if err := c.failures.postponed(c.objects.Revision()); err != nil {
+		return nil, err
+	}
+	c.failures.begin()
+	defer func() { c.failures.note(err, c.objects.Revision()) }()
+	return ob.listFromServer(ctx, c, obj, wanted)
+}
+
+// startListing waits until no concurrent caller lists c, which may make another list unnecessary. While lists of c are
+// postponed, it fails instead of waiting for the one that tries again.
+func (c *cache) startListing(ctx context.Context) error {
+	select {
+	case c.listing <- struct{}{}:
+		return nil
+	default:
+	}
+	if err := c.failures.postponed(c.objects.Revision()); err != nil {
+		return err
+	}
+	select {
+	case c.listing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// maxSilence limits how long a list waits for the next page.
+const maxSilence = 10 * time.Second
+
+var errSilent = errors.New("the server has not answered for " + maxSilence.String())
+
+// listFromServer lists the dependents of obj in one resource. The caller holds c.listing.
+func (ob *observer) listFromServer(ctx context.Context, c *cache, obj object,
+	wanted moment) (found []dependent, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
+	defer timer.Stop()
 	newest, last := ob.newest(wanted.store), revisions.Revision(0)
 	all := client.Of[object](ob.graph.client, c.GroupVersionResource).Uninitialized()
 	for d, err := range all.All(ctx, obj.Namespace, metav1.ListOptions{}) {
@@ -137,8 +173,12 @@ func (ob *observer) listDependents(ctx context.Context, c *cache, obj object,
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				ob.graph.queue.Add(discoverRequest)
 			}
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
 			return nil, fmt.Errorf("listing the dependents of kind %s: %w", c.GroupResource(), err)
 		}
+		timer.Reset(maxSilence)
 		if refersTo(d, obj.UID) {
 			found = append(found, dependent{location{c.GroupVersionResource}, d})
 		}
@@ -168,6 +208,17 @@ func (c *cache) dependents(obj object) iter.Seq[object] {
 	return func(yield func(object) bool) {
 		for d := range c.objects.Indexer().Each("owner", string(obj.UID)) {
 			if (d.Namespace == obj.Namespace || obj.Namespace == "") && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+// allDependents is like dependents, with the resource of each.
+func (c *cache) allDependents(obj object) iter.Seq[dependent] {
+	return func(yield func(dependent) bool) {
+		for d := range c.dependents(obj) {
+			if !yield(dependent{location{c.GroupVersionResource}, d}) {
 				return
 			}
 		}

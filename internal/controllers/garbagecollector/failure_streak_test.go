@@ -35,3 +35,40 @@ func TestFailureStreak(t *testing.T) {
 		expect("at the next failure", 0)
 	})
 }
+
+// Lists are postponed after maxWait of failures, but not for longer than retryInterval.
+func TestFailureStreakPostponesLists(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, failure := &failureStreak{}, errors.New("no")
+		expect := func(when string, want error) {
+			t.Helper()
+			if got := l.postponed(1); got != want {
+				t.Errorf("%s: got %v, want %v", when, got, want)
+			}
+		}
+		expect("before any list", nil)
+		l.begin()
+		l.note(failure, 1)
+		expect("after the first failure", nil)
+		time.Sleep(maxWait - time.Second)
+		l.begin()
+		l.note(failure, 1)
+		expect("before maxWait", nil)
+		time.Sleep(time.Second)
+		expect("after maxWait", failure)
+		time.Sleep(retryInterval - time.Second)
+		expect("after retryInterval", nil)
+		l.begin()
+		expect("during the next list", failure)
+		l.note(nil, 1)
+		expect("after a success", nil)
+		l.note(failure, 1)
+		time.Sleep(maxWait)
+		l.begin()
+		l.note(failure, 1)
+		if err := l.postponed(2); err != nil {
+			t.Errorf("after the cache has advanced: got %v, want none", err)
+		}
+	})
+}

@@ -37,7 +37,7 @@ func runFixture(t *testing.T, test func(w *fixture)) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		w := &fixture{T: t, plane: p, way: &proxy{held: map[string]chan struct{}{}, failing: map[string]bool{},
-			reads: map[string]int{}}}
+			hanging: map[string]bool{}, reads: map[string]int{}}}
 		w.client = clientOf(w, p)
 		w.configs = client.For[*corev1.ConfigMap](w.client)
 		config := rest.CopyConfig(p.RESTConfig())
@@ -110,9 +110,10 @@ func (w *fixture) remove(name string, policy metav1.DeletionPropagation) {
 
 // resources maps the prefixes of object names in these tests to resources.
 var resources = map[string]schema.GroupVersionResource{
-	"configmap": {Version: "v1", Resource: "configmaps"},
-	"secret":    {Version: "v1", Resource: "secrets"},
-	"widget":    {Group: "example.com", Version: "v2", Resource: "widgets"},
+	"configmap":  {Version: "v1", Resource: "configmaps"},
+	"secret":     {Version: "v1", Resource: "secrets"},
+	"widget":     {Group: "example.com", Version: "v2", Resource: "widgets"},
+	"apiservice": {Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 }
 
 // of returns the resource and the name of an object such as "configmap/a".
@@ -161,6 +162,7 @@ type proxy struct {
 	mu      sync.Mutex
 	held    map[string]chan struct{} // paths whose watches are blocked until the channel is closed
 	failing map[string]bool          // paths whose lists fail
+	hanging map[string]bool          // paths whose reads are never answered
 	reads   map[string]int           // number of reads by path
 	halts   map[string]*halt         // by request, such as "GET /api"
 	other   http.RoundTripper        // server that answers for example.com; nil for the plane itself
@@ -188,6 +190,15 @@ func (y *proxy) fail(path string, fails bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.failing[path] = fails
+}
+
+// hang makes reads of the paths hang until the client gives up.
+func (y *proxy) hang(paths ...string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for _, path := range paths {
+		y.hanging[path] = true
+	}
 }
 
 // halt blocks the next request of a method and path until release. met is closed when the request arrives.
@@ -233,8 +244,12 @@ func (y *proxy) lead(next http.RoundTripper) http.RoundTripper {
 		}
 		y.mu.Lock()
 		y.reads[q.URL.Path]++
-		fails := y.failing[q.URL.Path]
+		fails, hangs := y.failing[q.URL.Path], y.hanging[q.URL.Path]
 		y.mu.Unlock()
+		if hangs {
+			<-q.Context().Done()
+			return nil, q.Context().Err()
+		}
 		if fails {
 			const failure = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"no","code":500}`
 			return &http.Response{

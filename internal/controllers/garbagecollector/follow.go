@@ -32,7 +32,7 @@ type cache struct {
 	since         time.Time      // when the cache was created
 	listing       chan struct{}  // semaphore of size one for lists that supplement the cache
 	covered       coverage       // result of the last such list; guarded by listing
-	failures      *failureStreak // since when these lists have failed
+	failures      *failureStreak // since when these lists have failed, and when to try again
 }
 
 // kind returns the kind by which references name the objects.

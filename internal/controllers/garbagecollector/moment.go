@@ -23,17 +23,36 @@ const managedLabel = "kube-aggregator.kubernetes.io/automanaged"
 // storeOf returns the store that holds the objects of c. A resource counts as the server's own only if that
 // is certain.
 func (g *graph) storeOf(c *cache) store {
-	g.mu.RLock()
-	services := g.served[services]
-	g.mu.RUnlock()
-	if services == nil || c.Group == "" { // no API aggregation, or the core group, which cannot be aggregated
-		return store{}
-	}
-	service, exists := services.objects.Indexer().Get(informer.Key{Name: c.Version + "." + c.Group})
-	if exists && (service.Labels[managedLabel] == "onstart" || service.Labels[managedLabel] == "true") {
+	canBeRemote, service := g.serviceOf(c)
+	if !canBeRemote || isManaged(service) {
 		return store{}
 	}
 	return store(c.GroupVersionResource)
+}
+
+// isRemote reports whether it is known that another server serves c: its APIService exists, and the server did not
+// create the APIService itself.
+func (g *graph) isRemote(c *cache) bool {
+	canBeRemote, service := g.serviceOf(c)
+	return canBeRemote && service != nil && !isManaged(service)
+}
+
+// serviceOf returns the cached APIService of c, if there is one. canBeRemote is false if the server has no API
+// aggregation, and for the core group, which cannot be aggregated.
+func (g *graph) serviceOf(c *cache) (canBeRemote bool, service object) {
+	g.mu.RLock()
+	services := g.served[services]
+	g.mu.RUnlock()
+	if services == nil || c.Group == "" {
+		return false, nil
+	}
+	service, _ = services.objects.Indexer().Get(informer.Key{Name: c.Version + "." + c.Group})
+	return true, service
+}
+
+// isManaged reports whether an APIService, which may be nil, is one that the server created for its own group.
+func isManaged(service object) bool {
+	return service != nil && (service.Labels[managedLabel] == "onstart" || service.Labels[managedLabel] == "true")
 }
 
 // moment is a revision of a store and the time at which it was observed.

@@ -9,9 +9,12 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
+// clientAuthority is the key of the certificates that verify clients.
+const clientAuthority = "client-ca-file"
+
 // DelegatedAuthentication returns the ConfigMap from which aggregated API servers learn whom to believe: the
 // certificates that verify clients, which may be empty, and those that verify the front proxy, which sends the users of
-// its requests in headers. An existing one is updated; other keys in it are left alone.
+// its requests in headers. An existing one is updated; keys that Kubernetes does not know are left alone.
 func DelegatedAuthentication(clients, frontProxy []byte) kind.Initial {
 	data := map[string]string{
 		"requestheader-client-ca-file":       string(frontProxy),
@@ -22,7 +25,7 @@ func DelegatedAuthentication(clients, frontProxy []byte) kind.Initial {
 		"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
 	}
 	if len(clients) > 0 {
-		data["client-ca-file"] = string(clients)
+		data[clientAuthority] = string(clients)
 	}
 	return kind.Initial{
 		Object: &corev1.ConfigMap{
@@ -38,6 +41,7 @@ func DelegatedAuthentication(clients, frontProxy []byte) kind.Initial {
 			if config.Data == nil {
 				config.Data = map[string]string{}
 			}
+			delete(config.Data, clientAuthority) // of an earlier start
 			maps.Copy(config.Data, data)
 			return !maps.Equal(before, config.Data)
 		},

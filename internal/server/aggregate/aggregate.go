@@ -42,7 +42,7 @@ type Options struct {
 	FrontProxy *tls.Config
 	// Dial opens the connections to other servers; nil means a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Timeout bounds the requests that are forwarded, except watches and streams.
+	// Timeout is how long another server may take to answer a request to open a stream.
 	Timeout time.Duration
 	// Ensure and Withdraw write and delete objects of this server, as those of write.Writer.
 	Ensure   func(context.Context, kind.Initial) (existed bool, err error)
@@ -64,7 +64,7 @@ type Aggregator struct {
 	documents  atomic.Pointer[openapi.Remotes]
 
 	local sync.Mutex // serializes the writes of the APIServices of this server's own group versions
-	// kept are the names of those that exist. local guards it.
+	// kept are the names of those that need not be created. local guards it.
 	kept map[string]bool
 
 	// backends are those of the table by the names of their APIServices. Only the goroutine that follows the
@@ -120,13 +120,14 @@ func (a *Aggregator) Start(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// Find returns the server to which requests for a path are forwarded; nil for this one.
+// Find returns the server to which requests for a path are forwarded; nil for this one. The path is below that of a
+// group version, or that of its OpenAPI document.
 func (a *Aggregator) Find(path string) *Backend {
 	table := *a.table.Load()
 	if len(table) == 0 {
 		return nil
 	}
-	rest, found := strings.CutPrefix(path, "/apis/")
+	rest, found := strings.CutPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/apis/")
 	if !found {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
 )
 
 var gadgetResource = schema.GroupVersionResource{Group: "gadgets.example.com", Version: "v1", Resource: "gadgets"}
@@ -40,8 +41,8 @@ func TestForwards(t *testing.T) {
 		requests <- seen{r.URL.RequestURI(), r.Header.Get("X-Remote-User"), r.TLS.PeerCertificates[0].Subject.CommonName,
 			r.Header.Get("Authorization"), r.Header.Values("X-Remote-Group")}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"apiVersion":"gadgets.example.com/v1","kind":"GadgetList","metadata":{},"items":[`+
-			`{"apiVersion":"gadgets.example.com/v1","kind":"Gadget","metadata":{"name":"a","namespace":"default"}}]}`)
+		fmt.Fprint(w, `{"apiVersion":"gadgets.example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"7"},"items":[`+
+			`{"apiVersion":"gadgets.example.com/v1","kind":"Gadget","metadata":{"name":"a","namespace":"default","resourceVersion":"7"}}]}`)
 	})
 	p.register(t, b)
 	p.waitFor(t, "Passed")
@@ -52,6 +53,10 @@ func TestForwards(t *testing.T) {
 		t.Fatalf("list: %v %v", list, err)
 	}
 	got := <-requests
+	objects, err := p.Source().List(t.Context(), gadgetResource, client.Options{})
+	if <-requests; err != nil || len(objects.Items) != 1 {
+		t.Errorf("the source of controllers: %v %v", objects, err)
+	}
 	if got.path != "/apis/gadgets.example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db" ||
 		got.user != "bowline-admin" || got.name != "front-proxy-client" ||
 		strings.Join(got.groups, ",") != "system:masters,system:authenticated" {
@@ -85,6 +90,9 @@ func TestDocuments(t *testing.T) {
 			io.WriteString(w, `{"paths":{"apis/gadgets.example.com/v1":{"serverRelativeURL":`+
 				`"/openapi/v3/apis/gadgets.example.com/v1?hash=AB"},"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=lie"}}}`)
 		case "/openapi/v3/apis/gadgets.example.com/v1?hash=AB":
+			if r.Header.Get("X-Remote-User") != "bowline-admin" {
+				t.Errorf("OpenAPI was requested as %q", r.Header.Get("X-Remote-User"))
+			}
 			io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"gadgets"}}`)
 		default:
 			http.NotFound(w, r)
@@ -239,10 +247,12 @@ func TestAnswers(t *testing.T) {
 		}, http.StatusBadGateway, "the backend attempted to redirect this request, which is not permitted"},
 		"an abort": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			http.StatusServiceUnavailable, "error trying to reach the server of APIService v1.gadgets.example.com"},
+		"no answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			http.StatusGatewayTimeout, "the server of APIService v1.gadgets.example.com did not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.answer(c.answer)
-			code, body := p.get(t, "/apis/gadgets.example.com/v1/gadgets/a")
+			code, body := p.get(t, "/apis/gadgets.example.com/v1/gadgets/a?timeout=1s")
 			if code != c.code || !strings.Contains(body, c.text) {
 				t.Errorf("%d %s", code, body)
 			}

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,11 +32,13 @@ const (
 	firstRetry  = time.Second
 	// askTimeout is how long a server may take to answer.
 	askTimeout = 5 * time.Second
+	// maxAsked is the maximum number of endpoints that are asked at once.
+	maxAsked = 3
 	// maxAnswer is the maximum length of an answer, in bytes.
 	maxAnswer = 1 << 20
 )
 
-// aggregatorName is the user as whom this server asks others. Its group lets it ask any server.
+// aggregatorName is the user in this server's own requests to others. Its group, system:masters, authorizes them.
 const aggregatorName = "system:kube-aggregator"
 
 // ask asks the server until the backend stops, and writes the condition Available.
@@ -93,8 +98,8 @@ func (b *Backend) setStale() {
 	}
 }
 
-// store stores what the server lists. A list that is no list of resources leaves the server available, as in
-// Kubernetes, and its resources unknown.
+// store publishes what the server lists. As in Kubernetes, a server that sends something else stays available; it has
+// no resources then.
 func (b *Backend) store(list *metav1.APIResourceList) {
 	before := b.answer.Load()
 	remote := *before.remote
@@ -114,7 +119,7 @@ func (b *Backend) store(list *metav1.APIResourceList) {
 	b.answer.Store(next)
 }
 
-// list asks for the resources of the group version. The error is that of the condition.
+// list asks for the resources of the group version. Its error becomes the condition's message.
 func (b *Backend) list() (*metav1.APIResourceList, error) {
 	body, err := b.get(b.path())
 	if err != nil {
@@ -138,11 +143,7 @@ func (b *Backend) document() *openapi.Remote {
 	if err != nil {
 		return nil
 	}
-	document := readIndex(body, strings.TrimPrefix(b.path(), "/"))
-	if document != nil {
-		document.Handler = b.serveDocument
-	}
-	return document
+	return readIndex(body, strings.TrimPrefix(b.path(), "/"))
 }
 
 // readIndex returns the document of a path in an index of OpenAPI documents, or nil if its URL is not that of the path.
@@ -163,27 +164,43 @@ func readIndex(body []byte, path string) *openapi.Remote {
 	return &openapi.Remote{Path: path, URL: listed, Hash: to.Query().Get("hash")}
 }
 
-// serveDocument forwards a request for the OpenAPI document, as the aggregator: every authenticated user may read the
-// documents of this server.
-func (b *Backend) serveDocument(w http.ResponseWriter, r *http.Request) {
-	user := auth.NewUser(aggregatorName, auth.AdminGroup)
-	if err := b.Serve(w, r.WithContext(auth.WithUser(r.Context(), user)), false); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-	}
-}
-
-// get sends a request as the aggregator, and returns the body of the answer.
+// get sends a request as the aggregator to some addresses of the server, and returns the body of the first good answer:
+// one endpoint that fails does not make the server unavailable.
 func (b *Backend) get(path string) ([]byte, error) {
 	if b.upError != nil {
 		return nil, b.upError
 	}
-	address, err := b.address()
-	if err != nil {
-		return nil, err
-	}
+	addresses := slices.Clone(b.found.Load().addresses)
+	rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
+	addresses = addresses[:min(len(addresses), maxAsked)]
+	var asking sync.WaitGroup
+	defer asking.Wait()
 	ctx, cancel := context.WithTimeout(b.ctx, askTimeout)
 	defer cancel()
-	to := "https://" + address + path
+	type result struct {
+		body []byte
+		err  error
+	}
+	results := make(chan result, len(addresses))
+	for _, address := range addresses {
+		asking.Go(func() {
+			body, err := b.getFrom(ctx, "https://"+address+path)
+			results <- result{body, err}
+		})
+	}
+	err := errors.New("the server has no address")
+	for range addresses {
+		r := <-results
+		if r.err == nil {
+			return r.body, nil
+		}
+		err = r.err
+	}
+	return nil, err
+}
+
+// getFrom sends a request as the aggregator, and returns the body of the answer.
+func (b *Backend) getFrom(ctx context.Context, to string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
 		return nil, err

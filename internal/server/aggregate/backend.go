@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,10 +46,13 @@ type answer struct {
 const (
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
+	// pingAfter is how long a connection may be silent before the server is asked whether it is still there.
+	pingAfter, pingTimeout = 30 * time.Second, 15 * time.Second
 )
 
-// newBackend returns a backend, which does nothing before start.
-func (a *Aggregator) newBackend(s *apiregistrationv1.APIService) *Backend {
+// newBackend returns a backend, which does nothing before start. Until it is asked, it lists what the one that it
+// replaces listed, which may be nil.
+func (a *Aggregator) newBackend(s *apiregistrationv1.APIService, replaced *Backend) *Backend {
 	b := &Backend{
 		Aggregator: a, service: s, version: schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version},
 		wake: make(chan struct{}, 1),
@@ -65,6 +69,7 @@ func (a *Aggregator) newBackend(s *apiregistrationv1.APIService) *Backend {
 	}
 	b.up = connect.NewUpstream(a.o.Dial, config)
 	b.up.Transport.ForceAttemptHTTP2 = true // watches share a connection
+	b.up.Transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	b.up.Transport.TLSHandshakeTimeout, b.up.Transport.IdleConnTimeout = handshakeTimeout, idleTimeout
 	b.available.Store(&condition{status: apiregistrationv1.ConditionUnknown})
 	for _, c := range s.Status.Conditions { // until it is asked, it is what it was
@@ -72,10 +77,15 @@ func (a *Aggregator) newBackend(s *apiregistrationv1.APIService) *Backend {
 			b.available.Store(&condition{c.Status, c.Reason, c.Message})
 		}
 	}
-	b.answer.Store(&answer{remote: &discovery.Remote{
+	first := &answer{remote: &discovery.Remote{
 		GroupVersion: b.version, GroupPriority: int(s.Spec.GroupPriorityMinimum),
 		VersionPriority: int(s.Spec.VersionPriority), Stale: true,
-	}})
+	}}
+	if replaced != nil {
+		last := replaced.answer.Load()
+		first.remote.Resources, first.document = last.remote.Resources, last.document
+	}
+	b.answer.Store(first)
 	return b
 }
 

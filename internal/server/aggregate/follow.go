@@ -23,14 +23,14 @@ var (
 )
 
 const (
-	// settle is the minimum time between two looks at the state, so that changes in quick succession cost one.
+	// settle is how long follow waits after a change, so that changes in quick succession cost one round.
 	settle = 20 * time.Millisecond
 	// retryAfter is when a write that failed is tried again.
 	retryAfter = time.Second
 )
 
-// follow keeps the APIServices of this server and the backends up to date until ctx ends. Each round looks at the whole
-// state: what changed only decides when.
+// follow keeps the APIServices of this server and the backends up to date until ctx ends. Each round reads the whole
+// state; a change only triggers a round.
 func (a *Aggregator) follow(ctx context.Context) {
 	for {
 		withBackends := len(a.backends) > 0
@@ -76,7 +76,7 @@ func (a *Aggregator) subscribe(withBackends bool) (c changes) {
 	return c
 }
 
-// changesOf returns the changes of a resource. Without them, the next look is at another change.
+// changesOf returns the changes of a resource; nil after an error, which it logs.
 func (a *Aggregator) changesOf(gr schema.GroupResource) <-chan struct{} {
 	changed, err := a.o.Reader.Changes(gr)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *Aggregator) changesOf(gr schema.GroupResource) <-chan struct{} {
 	return changed
 }
 
-// round looks at the state once, and reports whether something must be tried again.
+// round reads the state once, and reports whether it must be repeated after an error.
 func (a *Aggregator) round(ctx context.Context) (failed bool) {
 	all, err := a.list(ctx)
 	if err != nil {
@@ -103,7 +103,9 @@ func (a *Aggregator) round(ctx context.Context) (failed bool) {
 func (a *Aggregator) list(ctx context.Context) (map[string]*apiregistrationv1.APIService, error) {
 	all := map[string]*apiregistrationv1.APIService{}
 	err := a.o.Reader.List(ctx, resource.GroupResource(), "", func(obj kind.Object) bool {
-		all[obj.GetName()] = obj.(*apiregistrationv1.APIService)
+		if s, ok := obj.(*apiregistrationv1.APIService); ok { // a definition of an older server may be in its place
+			all[s.Name] = s
+		}
 		return true
 	})
 	if err != nil {
@@ -116,12 +118,14 @@ func (a *Aggregator) list(ctx context.Context) (map[string]*apiregistrationv1.AP
 // looks like. It reports whether a Service could not be read.
 func (a *Aggregator) updateBackends(ctx context.Context, all map[string]*apiregistrationv1.APIService) (failed bool) {
 	builtin := a.builtinVersions()
+	replaced := map[string]*Backend{}
 	for name, b := range a.backends {
 		s := all[name]
 		if s == nil || !isRemote(s, builtin) || s.UID != b.service.UID ||
 			!reflect.DeepEqual(s.Spec, b.service.Spec) {
 			b.stop()
 			delete(a.backends, name)
+			replaced[name] = b
 		}
 	}
 	table := make(map[schema.GroupVersion]*Backend, len(a.backends))
@@ -132,7 +136,7 @@ func (a *Aggregator) updateBackends(ctx context.Context, all map[string]*apiregi
 		b := a.backends[name]
 		isNew := b == nil
 		if isNew {
-			b = a.newBackend(s)
+			b = a.newBackend(s, replaced[name])
 			a.backends[name] = b
 		}
 		found, err := a.look(ctx, s)

@@ -103,8 +103,8 @@ func (a *Aggregator) Reconcile(ctx context.Context, group string) {
 	}
 }
 
-// repair creates and corrects the APIServices of this server's own group versions, and deletes those that it once kept
-// for others. One that a user has created for such a group version, without the label, is left alone.
+// repair creates and corrects the APIServices of this server's own group versions, and deletes those of group versions
+// that it no longer serves. One that a user has created for such a group version, without the label, is left alone.
 func (a *Aggregator) repair(ctx context.Context, all map[string]*apiregistrationv1.APIService) (failed bool) {
 	a.local.Lock()
 	defer a.local.Unlock()
@@ -160,7 +160,7 @@ func (a *Aggregator) withdraw(ctx context.Context, name string) error {
 
 func isManaged(s *apiregistrationv1.APIService) bool { return s.Labels[managed] != "" }
 
-// hasSpec reports whether an APIService is one of this server with the priorities of another.
+// hasSpec reports whether a is an APIService of this server with the priorities of b.
 func hasSpec(a, b *apiregistrationv1.APIService) bool {
 	return a.Spec.Service == nil && a.Spec.GroupPriorityMinimum == b.Spec.GroupPriorityMinimum &&
 		a.Spec.VersionPriority == b.Spec.VersionPriority

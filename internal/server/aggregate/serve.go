@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/transport"
@@ -29,9 +30,9 @@ const (
 	busyRetry = 1
 )
 
-// Serve forwards a request, with the user of its context, and returns when it has ended. long is set for requests that
-// may last: watches and streams. If Serve returns an error, nothing was answered.
-func (b *Backend) Serve(w http.ResponseWriter, r *http.Request, long bool) error {
+// Serve forwards a request, with the user of its context, and returns when it has ended. The caller limits its time. If
+// Serve returns an error, nothing was answered.
+func (b *Backend) Serve(w http.ResponseWriter, r *http.Request) error {
 	if now := b.available.Load(); now.status != apiregistrationv1.ConditionTrue {
 		message := "it has not been asked yet"
 		if now.reason != "" {
@@ -55,31 +56,49 @@ func (b *Backend) Serve(w http.ResponseWriter, r *http.Request, long bool) error
 	defer b.o.Tasks.Done(forwarding)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(b.ctx, cancel)()
-	upgrades := httpstream.IsUpgradeRequest(r)
-	if !long && !upgrades {
-		ctx, cancel = context.WithTimeoutCause(ctx, b.o.Timeout, errSlow)
-		defer cancel()
+	defer onDone(b.ctx, func() {
+		cancel()
+		http.NewResponseController(w).SetWriteDeadline(time.Now()) // a client that does not read must not delay the end
+	})()
+	// What was authorized is forwarded: the decoded path, and the query as it was read here.
+	to := url.URL{Scheme: "https", Host: address, Path: r.URL.Path, RawQuery: r.URL.Query().Encode()}
+	if !httpstream.IsUpgradeRequest(r) {
+		return b.proxy(w, r.WithContext(ctx), &to)
 	}
-	to := url.URL{Scheme: "https", Host: address, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
-	if upgrades {
-		out := r.Clone(ctx)
-		out.URL, out.RequestURI = &to, ""
-		out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil
-		authenticate(out, r)
-		return b.up.Join(w, out, b.o.Timeout)
+	if !connect.Hijackable(w) {
+		return apierrors.NewBadRequest("a stream to an aggregated API server needs a connection of its own: a client in " +
+			"the process of the server has none; use the socket of the server")
 	}
-	return b.proxy(w, r.WithContext(ctx), &to)
+	out := r.Clone(ctx)
+	out.URL, out.RequestURI, out.Host = &to, "", address
+	out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil
+	authenticate(out, r)
+	if err := b.up.Join(w, out, b.o.Timeout); err != nil {
+		return b.failure(ctx, err)
+	}
+	return nil
+}
+
+// onDone calls f when ctx ends, unless stop is called before. stop waits for a running f.
+func onDone(ctx context.Context, f func()) (stop func()) {
+	ran := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() { defer close(ran); f() })
+	return func() {
+		if !cancel() {
+			<-ran
+		}
+	}
 }
 
 // forwarding is the name of the forwarded requests among the tasks of the server.
 const forwarding = "requests to aggregated API servers"
 
-// errSlow is the cause of the end of a request that took too long.
-var errSlow = errors.New("the server did not answer in time")
-
 // proxy forwards a request that does not ask for another protocol.
 func (b *Backend) proxy(w http.ResponseWriter, r *http.Request, to *url.URL) (failure error) {
+	if r.Context().Value(http.ServerContextKey) == nil {
+		// A request in this process: without the key, ReverseProxy ends an answer that broke off like a whole one.
+		r = r.WithContext(context.WithValue(r.Context(), http.ServerContextKey, &http.Server{}))
+	}
 	(&httputil.ReverseProxy{
 		Transport: b.up.Transport, ErrorLog: quiet, BufferPool: buffers{},
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -89,8 +108,10 @@ func (b *Backend) proxy(w http.ResponseWriter, r *http.Request, to *url.URL) (fa
 			authenticate(p.Out, p.In)
 		},
 		ModifyResponse: func(answer *http.Response) error {
-			if code := answer.StatusCode; code >= http.StatusMultipleChoices && code < http.StatusBadRequest &&
-				answer.Header.Get("Location") != "" {
+			switch code := answer.StatusCode; {
+			case code < http.StatusOK && code != http.StatusSwitchingProtocols:
+				return fmt.Errorf("invalid status code %d", code)
+			case code >= http.StatusMultipleChoices && code < http.StatusBadRequest && answer.Header.Get("Location") != "":
 				return errRedirect
 			}
 			return nil
@@ -107,9 +128,9 @@ func (b *Backend) failure(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errRedirect):
 		return status.Generic(http.StatusBadGateway, "", err.Error())
-	case context.Cause(ctx) == errSlow:
-		return apierrors.NewTimeoutError(fmt.Sprintf("the server of APIService %s did not answer within %s",
-			b.service.Name, b.o.Timeout), 0)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return apierrors.NewTimeoutError(fmt.Sprintf("the server of APIService %s did not answer in time",
+			b.service.Name), 0)
 	case ctx.Err() == nil:
 		b.askNow()
 	}
@@ -117,7 +138,7 @@ func (b *Backend) failure(ctx context.Context, err error) error {
 		b.service.Name, err))
 }
 
-// authenticate makes a request that is sent in place of in say who its user is.
+// authenticate replaces the credentials of out with headers that name the user of in.
 func authenticate(out, in *http.Request) {
 	connect.RemoveCredentials(out.Header)
 	if user, known := auth.UserFrom(in.Context()); known {

@@ -158,7 +158,7 @@ func (c *Connector) forward(w http.ResponseWriter, r *http.Request, req *request
 		return proxy(w, r, req, to)
 	case !upgrades:
 		return apierrors.NewBadRequest("Upgrade request required")
-	case !hijackable(w):
+	case !Hijackable(w):
 		return apierrors.NewBadRequest("a stream to a pod or a node needs a connection of its own: a client in the " +
 			"process of the server has none; use the socket of the server")
 	}
@@ -171,8 +171,8 @@ func (c *Connector) forward(w http.ResponseWriter, r *http.Request, req *request
 	return c.join(w, r, to)
 }
 
-// hijackable reports whether the connection below a ResponseWriter can be taken over.
-func hijackable(w http.ResponseWriter) bool {
+// Hijackable reports whether the connection below a ResponseWriter can be taken over.
+func Hijackable(w http.ResponseWriter) bool {
 	for {
 		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {

@@ -53,7 +53,7 @@ type Controller struct {
 	mu      sync.Mutex // serializes compilations, and guards created
 	// dangling are the conditions Dangling that maintain wrote within retryAfter. Only its goroutine uses them.
 	dangling map[types.UID]flowcontrolv1.FlowSchemaCondition
-	// created is the revision at which Start has created the objects; 0 if it has not.
+	// created is the revision at which create committed last; 0 if it has not.
 	created object.Revision
 }
 

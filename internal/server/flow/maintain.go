@@ -219,7 +219,7 @@ func own(s *flowcontrolv1.FlowSchema, now metav1.Time) {
 	})
 	s.ManagedFields = append(entries, metav1.ManagedFieldsEntry{Manager: conditionManager,
 		Operation: metav1.ManagedFieldsOperationApply, APIVersion: flowcontrolv1.SchemeGroupVersion.String(),
-		Time: &now, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(conditionFields)}, Subresource: "status"})
+		Time: &now, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(conditionFields), Subresource: "status"})
 }
 
 func isConflict(err error) bool {

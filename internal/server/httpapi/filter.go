@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/server/operations"
@@ -35,7 +36,7 @@ func (h *Handler) serve(x *exchange) {
 	}
 	ctx := auth.WithUser(x.spans.Context(x.r.Context()), user)
 	other := h.o.Aggregate.Find(x.route.Path)
-	connects := other != nil || h.connects(&x.route)
+	connects := h.connects(&x.route) || other != nil && (lasts(&x.route) || httpstream.IsUpgradeRequest(x.r))
 	switch {
 	case connects: // the other end may answer for as long as both wish, and reads the body
 	case x.route.Verb != "watch" && (x.route.IsResource || x.route.Path != operations.BackupPath):
@@ -65,7 +66,7 @@ func (h *Handler) serve(x *exchange) {
 	x.spans.At(stage.Route)
 	if other != nil {
 		x.seats.Leave() // a server that hangs holds no seats of this one
-		if err := other.Serve(x, x.r, lasts(&x.route)); err != nil {
+		if err := other.Serve(x, x.r); err != nil {
 			h.fail(x, x, err)
 		}
 		return

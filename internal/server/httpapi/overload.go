@@ -57,7 +57,7 @@ func Limits(timeout time.Duration) fair.Limits {
 // body is read, if the user sends more requests than the server can run.
 func (h *Handler) enter(x *exchange, user *auth.User) error {
 	schema := h.o.Flow.Classify(user, &x.route)
-	if !h.connects(&x.route) { // Kubernetes does not classify streams to other machines
+	if !h.connects(&x.route) { // as in Kubernetes, the answers of other machines have no such headers
 		schema.SetHeaders(x.Header())
 	}
 	// Administrators in the plane's own process take no seats, since its controllers must make progress (like

@@ -78,7 +78,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 		serveBytes(w, r, index.hash, index.body)
 	default:
 		entry, ok := index.entries[rest[1:]]
-		if !ok {
+		if !ok || entry.remote != nil {
 			return false
 		}
 		h.serveV3(w, r, entry)
@@ -89,10 +89,6 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 // serveV3 answers with one document. A client may cache the answer to the URL with the index's hash forever.
 // An outdated hash is redirected to the current one.
 func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry) {
-	if e.remote != nil {
-		e.remote.Handler(w, r)
-		return
-	}
 	format, ok := negotiate(r.Header.Get("Accept"), protobufFormat, protobufOldFormat)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)

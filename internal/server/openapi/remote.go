@@ -2,21 +2,19 @@ package openapi
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 )
 
 // Remotes lists the documents of other servers. It is immutable.
 type Remotes struct{ Documents []*Remote }
 
-// Remote is the OpenAPI v3 document of a group version that another server serves.
+// Remote is the OpenAPI v3 document of a group version that another server serves. The index lists it; the caller of
+// Handler.Serve forwards the requests for it.
 type Remote struct {
 	// Path is apis/GROUP/VERSION, and URL the document's, without a host. It is the same at both servers.
 	Path, URL string
 	// Hash is the one in the URL; empty if it has none.
 	Hash string
-	// Handler gets the document from the other server.
-	Handler http.HandlerFunc
 }
 
 // addRemotes adds the documents of other servers to an index. Each replaces one of the same path.
