@@ -40,7 +40,7 @@ var examples = map[string]string{
 			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 			"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}`,
 	"apiservices.apiregistration.k8s.io": `"spec":{"group":"gadgets.example.com","version":"v1",
-		"groupPriorityMinimum":1000,"versionPriority":10,"service":{"namespace":"default","name":"gadgets"}}`,
+		"groupPriorityMinimum":1000,"versionPriority":10}`,
 	"controllerrevisions.apps":        `"revision":1,"data":{"a":"b"}`,
 	"daemonsets.apps":                 workload,
 	"deployments.apps":                workload,

@@ -28,7 +28,7 @@ func TestFullStoreIsFound(t *testing.T) {
 	}
 	mustCreate(t, bowlinetest.Client[*corev1.ConfigMap](t, p), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"},
-		Data:       map[string]string{"k": strings.Repeat("v", 1_000_000)},
+		Data:       map[string]string{"k": strings.Repeat("v", 950_000)},
 	})
 	if found := find(); len(found) != 1 || found[0].Blocker != "the store" ||
 		!strings.Contains(found[0].Problem, "of at most 1048576 bytes") {
