@@ -29,6 +29,12 @@ type ConflictError struct {
 	expected Expect
 }
 
+// IsConflict reports whether err is or wraps a *ConflictError.
+func IsConflict(err error) bool {
+	_, ok := errors.AsType[*ConflictError](err)
+	return ok
+}
+
 func (e *ConflictError) Error() string {
 	if e.Actual == nil {
 		return fmt.Sprintf("%s: expected %s, but it is absent", e.Key, e.expected)

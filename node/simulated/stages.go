@@ -73,8 +73,8 @@ func named(containers []corev1.Container, name string) *corev1.Container {
 	return nil
 }
 
-// sleep sets the run time of a container whose command only sleeps, and reports whether it does. Unlike other
-// containers, it has not completed if it is stopped before.
+// sleep sets the run time of a container whose command only sleeps, and reports whether it does. Such a container exits
+// with code 143 if its pod is deleted before that time; other containers then exit with code 0.
 func (s *Stages) sleep(c *corev1.Container) bool {
 	run, sleeps := sleepTime(c)
 	if !sleeps {

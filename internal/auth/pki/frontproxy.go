@@ -13,8 +13,8 @@ import (
 // behalf of users. It is kubeadm's name for it.
 const FrontProxyName = "front-proxy-client"
 
-// frontProxyName is the name of the front proxy's authority in the directory.
-const frontProxyName = "front-proxy-ca"
+// frontProxyFile is the file name of the front proxy's authority, without its extension.
+const frontProxyFile = "front-proxy-ca"
 
 // FrontProxy issues the certificate with which the server proves to aggregated API servers that a request comes from
 // it, and that they may believe the headers with the user. Its authority differs from that of clients: whoever has a
@@ -32,7 +32,7 @@ func NewFrontProxy() (*FrontProxy, error) { return openFrontProxy("") }
 // new one from the ConfigMap extension-apiserver-authentication.
 func openFrontProxy(f folder) (*FrontProxy, error) {
 	now := time.Now()
-	pair, err := f.read(frontProxyName)
+	pair, err := f.read(frontProxyFile)
 	var damaged *damagedError
 	if err != nil && !errors.As(err, &damaged) {
 		return nil, fmt.Errorf("reading the authority of the front proxy: %w", err)
@@ -45,7 +45,7 @@ func openFrontProxy(f folder) (*FrontProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FrontProxy{authority: created}, f.write(frontProxyName, &created.Pair)
+	return &FrontProxy{authority: created}, f.write(frontProxyFile, &created.Pair)
 }
 
 // AuthorityPEM returns the authority's certificate in PEM.

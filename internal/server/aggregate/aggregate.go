@@ -54,8 +54,8 @@ type Options struct {
 // Aggregator follows the APIServices of one server. Start is called before its other methods, which may be called
 // concurrently.
 type Aggregator struct {
-	o        Options
-	services client.Resource[*apiregistrationv1.APIService]
+	o           Options
+	apiServices client.Resource[*apiregistrationv1.APIService]
 	// table has the aggregated servers by the group version that they serve.
 	table atomic.Pointer[map[schema.GroupVersion]*Backend]
 
@@ -100,7 +100,7 @@ func (a *Aggregator) Start(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	a.services = client.Of[*apiregistrationv1.APIService](c, resource)
+	a.apiServices = client.Of[*apiregistrationv1.APIService](c, resource)
 	all, err := a.list(ctx)
 	if err != nil {
 		return err

@@ -240,7 +240,7 @@ func (b *Backend) report(now condition) error {
 	if !set(s, now) {
 		return nil
 	}
-	_, err = b.services.UpdateStatus(b.ctx, s, metav1.UpdateOptions{})
+	_, err = b.apiServices.UpdateStatus(b.ctx, s, metav1.UpdateOptions{})
 	if errors.Is(err, context.Canceled) || unlessOutdated(err) == nil {
 		if err != nil {
 			b.askNow() // on the new state

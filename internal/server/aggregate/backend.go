@@ -50,8 +50,8 @@ const (
 	pingAfter, pingTimeout = 30 * time.Second, 15 * time.Second
 )
 
-// newBackend returns a backend, which does nothing before start. Until it is asked, it lists what the one that it
-// replaces listed, which may be nil.
+// newBackend returns a backend, which does nothing before start. Discovery lists the resources of the replaced backend
+// until the new one has answered. replaced is nil for a new APIService.
 func (a *Aggregator) newBackend(s *apiregistrationv1.APIService, replaced *Backend) *Backend {
 	b := &Backend{
 		Aggregator: a, service: s, version: schema.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version},
@@ -72,7 +72,7 @@ func (a *Aggregator) newBackend(s *apiregistrationv1.APIService, replaced *Backe
 	b.up.Transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	b.up.Transport.TLSHandshakeTimeout, b.up.Transport.IdleConnTimeout = handshakeTimeout, idleTimeout
 	b.available.Store(&condition{status: apiregistrationv1.ConditionUnknown})
-	for _, c := range s.Status.Conditions { // until it is asked, it is what it was
+	for _, c := range s.Status.Conditions { // the last known condition holds until the first check
 		if c.Type == apiregistrationv1.Available {
 			b.available.Store(&condition{c.Status, c.Reason, c.Message})
 		}

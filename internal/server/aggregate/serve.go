@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/server/connect"
 	"github.com/bowline-dev/bowline/internal/server/status"
+	"github.com/bowline-dev/bowline/internal/server/tasks"
 )
 
 const (
@@ -56,7 +57,7 @@ func (b *Backend) Serve(w http.ResponseWriter, r *http.Request) error {
 	defer b.o.Tasks.Done(forwarding)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer onDone(b.ctx, func() {
+	defer tasks.OnDone(b.ctx, func() {
 		cancel()
 		http.NewResponseController(w).SetWriteDeadline(time.Now()) // a client that does not read must not delay the end
 	})()
@@ -69,25 +70,13 @@ func (b *Backend) Serve(w http.ResponseWriter, r *http.Request) error {
 		return apierrors.NewBadRequest("a stream to an aggregated API server needs a connection of its own: a client in " +
 			"the process of the server has none; use the socket of the server")
 	}
-	out := r.Clone(ctx)
-	out.URL, out.RequestURI, out.Host = &to, "", address
-	out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil
+	out := connect.Outgoing(r.WithContext(ctx), &to)
+	out.Host = address
 	authenticate(out, r)
 	if err := b.up.Join(w, out, b.o.Timeout); err != nil {
 		return b.failure(ctx, err)
 	}
 	return nil
-}
-
-// onDone calls f when ctx ends, unless stop is called before. stop waits for a running f.
-func onDone(ctx context.Context, f func()) (stop func()) {
-	ran := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() { defer close(ran); f() })
-	return func() {
-		if !cancel() {
-			<-ran
-		}
-	}
 }
 
 // forwarding is the name of the forwarded requests among the tasks of the server.

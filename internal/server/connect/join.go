@@ -17,7 +17,7 @@ import (
 
 // join forwards an upgrade without understanding its protocol: it joins the two connections.
 func (c *Connector) join(w http.ResponseWriter, r *http.Request, to *target) error {
-	return to.up.Join(w, outgoing(r, &to.url), c.o.Timeout)
+	return to.up.Join(w, Outgoing(r, &to.url), c.o.Timeout)
 }
 
 // Join sends a request that asks for another protocol, and joins the connection of its answer with that of w, until one
@@ -49,8 +49,8 @@ func (u *Upstream) Join(w http.ResponseWriter, out *http.Request, within time.Du
 	return nil
 }
 
-// outgoing returns the request to send in place of r, with its headers: that of a proxy for an upgrade.
-func outgoing(r *http.Request, to *url.URL) *http.Request {
+// Outgoing returns the request to send in place of r, with its headers: that of a proxy for an upgrade.
+func Outgoing(r *http.Request, to *url.URL) *http.Request {
 	out := r.Clone(r.Context())
 	target := *to
 	out.URL, out.RequestURI, out.Body, out.ContentLength, out.TransferEncoding = &target, "", nil, 0, nil
@@ -121,7 +121,7 @@ var errNoProtocol = errors.New("the kubelet chose none of the offered protocols"
 // error, the answer of the kubelet was forwarded.
 func (c *Connector) dialSPDY(w http.ResponseWriter, r *http.Request, to *target, protocols ...string) (
 	conn net.Conn, protocol string, err error) {
-	out := outgoing(r, &to.url)
+	out := Outgoing(r, &to.url)
 	out.Method = http.MethodPost
 	for name := range out.Header {
 		if strings.HasPrefix(name, "Sec-Websocket-") {

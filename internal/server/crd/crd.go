@@ -5,7 +5,6 @@ package crd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -192,7 +191,7 @@ func (d *Definitions) RollBackCreate(ctx context.Context, gr schema.GroupResourc
 		return nil
 	}
 	_, failed := d.store.Commit(ctx, store.Change{Key: committed.Key, Expect: store.At(committed.Revision)})
-	if failed != nil && !isConflict(failed) {
+	if failed != nil && !store.IsConflict(failed) {
 		return failed
 	}
 	return err
@@ -260,9 +259,4 @@ func (d *Definitions) commit(ctx context.Context, current *object.Object,
 	_, err = d.store.Commit(ctx, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision),
 		Quota: store.Exempt})
 	return fresh, err
-}
-
-func isConflict(err error) bool {
-	_, ok := errors.AsType[*store.ConflictError](err)
-	return ok
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/structural/webhook"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/server/stored"
+	"github.com/bowline-dev/bowline/internal/store"
 )
 
 // reconcile updates a definition's status and the registry from its specification, and reconciles the definitions that
@@ -37,7 +38,7 @@ func (d *Definitions) reconcile(ctx context.Context, key object.Key) error {
 		}
 		if apiextensions.Establish(crd, apiextensions.TakenIn(d.kinds.Kinds(), crd), metav1.Now()) {
 			if current, err = d.commit(ctx, current, crd); err != nil {
-				if isConflict(err) {
+				if store.IsConflict(err) {
 					continue
 				}
 				return err

@@ -157,7 +157,7 @@ func (d *Definitions) deleteInstance(ctx context.Context, k kind.Kind,
 			return true, err
 		}
 	}
-	if _, err = d.store.Commit(ctx, change); isConflict(err) {
+	if _, err = d.store.Commit(ctx, change); store.IsConflict(err) {
 		return true, nil
 	}
 	return remains, err
@@ -180,7 +180,7 @@ func (d *Definitions) reportProgress(key object.Key, failed error) error {
 		if !changed {
 			return nil
 		}
-		if _, err := d.commit(d.tasks.Context(), current, crd); !isConflict(err) {
+		if _, err := d.commit(d.tasks.Context(), current, crd); !store.IsConflict(err) {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func (d *Definitions) finish(ctx context.Context, key object.Key) error {
 			store.Change{Key: key, Expect: store.At(current.Revision)}); err == nil {
 			return d.remove(ctx, current)
 		}
-		if !isConflict(err) {
+		if !store.IsConflict(err) {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ package expiry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,7 +65,7 @@ func (e *Expiry) Schedule(resource schema.GroupResource, o *object.Object, err e
 	switch q := e.queues[resource]; {
 	case err == nil:
 		q.add(o.Key, o.Revision)
-	case !isConflict(err):
+	case !store.IsConflict(err):
 		q.add(o.Key, 0)
 	}
 }
@@ -76,9 +75,4 @@ func (e *Expiry) Stop() {
 	for _, q := range e.queues {
 		q.stop()
 	}
-}
-
-func isConflict(err error) bool {
-	_, ok := errors.AsType[*store.ConflictError](err)
-	return ok
 }

@@ -116,7 +116,7 @@ func (q *queue) delete(o *object.Object, revision object.Revision) {
 	}
 	ctx := q.Tasks.Context()
 	_, err := q.Store.Commit(ctx, store.Change{Key: o.Key, Expect: store.At(revision)})
-	if err == nil || isConflict(err) || ctx.Err() != nil {
+	if err == nil || store.IsConflict(err) || ctx.Err() != nil {
 		return
 	}
 	q.Log.Error("an expired object cannot be deleted; trying again after its lifetime", "object", o.Key.Name(),

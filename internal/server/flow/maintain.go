@@ -53,7 +53,7 @@ func (c *Controller) create(ctx context.Context) (existed bool, err error) {
 		return existed, nil
 	}
 	revision, err := c.o.Store.Commit(ctx, changes...)
-	if isConflict(err) { // another server of the store has created them
+	if store.IsConflict(err) { // another server of the store has created them
 		return true, nil
 	}
 	if err == nil {
@@ -137,7 +137,7 @@ func (c *Controller) removeObsolete(ctx context.Context, obj kind.Object, wanted
 		return nil
 	}
 	_, err = c.o.Store.Commit(ctx, store.Change{Key: key, Expect: store.At(current.Revision), Quota: store.Exempt})
-	if isConflict(err) {
+	if store.IsConflict(err) {
 		return nil // its change is followed by another call
 	}
 	return err
@@ -196,7 +196,7 @@ func (c *Controller) setDangling(ctx context.Context, s *flowcontrolv1.FlowSchem
 	}
 	_, err = c.o.Store.Commit(ctx, store.Change{Key: key, Object: fresh, Expect: store.At(current.Revision),
 		Quota: store.Reserved})
-	if isConflict(err) {
+	if store.IsConflict(err) {
 		return nil
 	}
 	if err == nil {
@@ -220,9 +220,4 @@ func own(s *flowcontrolv1.FlowSchema, now metav1.Time) {
 	s.ManagedFields = append(entries, metav1.ManagedFieldsEntry{Manager: conditionManager,
 		Operation: metav1.ManagedFieldsOperationApply, APIVersion: flowcontrolv1.SchemeGroupVersion.String(),
 		Time: &now, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(conditionFields), Subresource: "status"})
-}
-
-func isConflict(err error) bool {
-	_, ok := errors.AsType[*store.ConflictError](err)
-	return ok
 }

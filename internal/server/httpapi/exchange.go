@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -165,17 +164,5 @@ func (x *exchange) limitRest() {
 	}
 	if x.body.Load() != bodyRead {
 		rc.SetReadDeadline(now.Add(answerGrace))
-	}
-}
-
-// onDone calls f if ctx ends before stop is called. stop waits for a running f, so f may use what is released when the
-// handler returns.
-func onDone(ctx context.Context, f func()) (stop func()) {
-	ran := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() { defer close(ran); f() })
-	return func() {
-		if !cancel() {
-			<-ran
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/stage"
 	"github.com/bowline-dev/bowline/internal/server/status"
+	"github.com/bowline-dev/bowline/internal/server/tasks"
 )
 
 // serve runs a request through authentication, authorization, its deadline, the fair queue, and dispatch, with
@@ -47,7 +48,7 @@ func (h *Handler) serve(x *exchange) {
 		}
 		defer cancel()
 		x.bounded = bounded
-		defer onDone(bounded, x.endTransfer)()
+		defer tasks.OnDone(bounded, x.endTransfer)()
 		ctx = bounded
 	default:
 		// Until it has read the body, net/http does not detect that the client disconnects.
