@@ -113,8 +113,8 @@ func layer(path string) string {
 // from httpapi to the store.
 var serverImports = map[string][]string{
 	"": {"*"},
-	"httpapi": {"aggregate", "connect", "discovery", "fair", "flow", "metrics", "openapi", "operations", "read", "render", "request",
-		"stage", "status", "stored", "tasks", "write"},
+	"httpapi": {"aggregate", "connect", "discovery", "fair", "flow", "metrics", "openapi", "operations", "read", "render",
+		"request", "stage", "status", "stored", "tasks", "write"},
 	"operations": {"claim", "status", "stored", "tasks"},
 	"read":       {"request", "stage", "status", "stored", "tasks"},
 	"write":      {"claim", "request", "review", "stage", "status", "stored", "tasks"},
