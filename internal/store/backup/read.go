@@ -224,12 +224,12 @@ func summed(data []byte) bool {
 	return binary.LittleEndian.Uint32(data[end:]) == crc32.Checksum(data[:end], castagnoli)
 }
 
-// data reads size bytes and their checksum. It allocates memory only as the data arrives.
+// data reads size bytes and their checksum. The memory that it allocates is at most twice what has arrived.
 func (b *Reader) data(size int) ([]byte, error) {
 	size += checksumSize
 	data := make([]byte, 0, min(size, bufferSize))
 	for len(data) < size {
-		data = slices.Grow(data, min(size-len(data), bufferSize))
+		data = slices.Grow(data, min(size-len(data), max(len(data), bufferSize)))
 		part := data[len(data):min(cap(data), size)]
 		n, err := io.ReadFull(b.in, part)
 		b.offset += int64(n)
