@@ -22,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
+	"github.com/bowline-dev/bowline/internal/controllers/vacprotection"
 	"github.com/bowline-dev/bowline/internal/controllers/validatingadmissionpolicystatus"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
 )
@@ -52,6 +53,7 @@ var (
 	services        = v1("", "services")
 	statefulSets    = v1("apps", "statefulsets")
 	volumes         = v1("", "persistentvolumes")
+	volumeClasses   = v1("storage.k8s.io", "volumeattributesclasses")
 )
 
 func v1(group, resource string) schema.GroupVersionResource {
@@ -80,6 +82,7 @@ var needs = map[string][]schema.GroupVersionResource{
 	serviceaccount.Name:         {configMaps, namespaces, serviceAccounts},
 	statefulset.Name:            {revisions, claims, pods, statefulSets},
 	ttlafterfinished.Name:       {jobs},
+	vacprotection.Name:          {claims, volumes, volumeClasses},
 
 	validatingadmissionpolicystatus.Name: {policies},
 }

@@ -51,7 +51,7 @@ func TestStartRejectsAPIsThatAreNeeded(t *testing.T) {
 		want             string
 	}{
 		{[]string{"policy/v1=false"}, []string{"disruption"}, "disruption needs policy/v1/poddisruptionbudgets; add"},
-		{[]string{"v1/persistentvolumes=false"}, nil, "pv-protection needs v1/persistentvolumes; add"},
+		{[]string{"v1/persistentvolumes=false"}, nil, "pv-protection needs v1/persistentvolumes, "},
 		{[]string{"v1=false"}, []string{bowline.NoControllers}, "v1/namespaces cannot be turned off, because"},
 		{[]string{"boats.example/v1=true"}, nil, "unknown api groups boats.example/v1: known are"},
 	} {
@@ -62,8 +62,9 @@ func TestStartRejectsAPIsThatAreNeeded(t *testing.T) {
 		}
 	}
 	plane, err := bowline.Start(t.Context(), bowline.Options{
-		API:         []string{"policy/v1=false", "v1/persistentvolumes=false"},
-		Controllers: []string{"*", "-disruption", "-scheduler", "-pv-protection"},
+		API: []string{"policy/v1=false", "v1/persistentvolumes=false"},
+		Controllers: []string{"*", "-disruption", "-scheduler", "-pv-protection",
+			"-volumeattributesclass-protection-controller"},
 	})
 	if err != nil {
 		t.Fatal(err)

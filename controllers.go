@@ -29,6 +29,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
+	"github.com/bowline-dev/bowline/internal/controllers/vacprotection"
 	"github.com/bowline-dev/bowline/internal/controllers/validatingadmissionpolicystatus"
 )
 
@@ -37,6 +38,7 @@ import (
 var controllers = map[string]func(*controller.Manager){
 	pvcprotection.Name:    func(m *controller.Manager) { pvcprotection.Add(m) },
 	pvprotection.Name:     func(m *controller.Manager) { pvprotection.Add(m) },
+	vacprotection.Name:    func(m *controller.Manager) { vacprotection.Add(m) },
 	job.Name:              func(m *controller.Manager) { job.Add(m) },
 	cronjob.Name:          func(m *controller.Manager) { cronjob.Add(m) },
 	statefulset.Name:      func(m *controller.Manager) { statefulset.Add(m) },
@@ -69,7 +71,7 @@ var controllers = map[string]func(*controller.Manager){
 // with a test that changes these objects itself.
 var defaultControllers = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
-	pvcprotection.Name, pvprotection.Name,
+	pvcprotection.Name, pvprotection.Name, vacprotection.Name,
 }
 
 // Controllers returns the sorted names of the controllers that a plane can run.

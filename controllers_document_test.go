@@ -205,5 +205,7 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 		metav1.DeletePropagationBackground)
 	remove(objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}), "disk",
 		metav1.DeletePropagationBackground)
+	remove(objects.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1",
+		Resource: "volumeattributesclasses"}), "fast", metav1.DeletePropagationBackground)
 	time.Sleep(10 * time.Minute)
 }

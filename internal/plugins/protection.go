@@ -9,16 +9,20 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// protections are the finalizers of new objects. The controllers pvc-protection and pv-protection remove them from
-// deleted objects that are no longer used.
+// protections are the finalizers of new objects. The controllers pvc-protection, pv-protection and
+// volumeattributesclass-protection-controller remove them from deleted objects that are no longer used.
 var protections = map[schema.GroupResource]string{
-	volumeClaims: "kubernetes.io/pvc-protection",
-	volumes:      "kubernetes.io/pv-protection",
+	volumeClaims:  "kubernetes.io/pvc-protection",
+	volumes:       "kubernetes.io/pv-protection",
+	volumeClasses: "kubernetes.io/vac-protection",
 }
 
-var volumes = schema.GroupResource{Resource: "persistentvolumes"}
+var (
+	volumes       = schema.GroupResource{Resource: "persistentvolumes"}
+	volumeClasses = schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}
+)
 
-// ProtectStorage adds a finalizer to new volumes and claims, so that they are not removed while they are used
+// ProtectStorage adds a finalizer to new volumes, claims and classes, so that they are not removed while they are used
 // (Kubernetes' StorageObjectInUseProtection).
 type ProtectStorage struct{}
 

@@ -224,7 +224,7 @@ func summed(data []byte) bool {
 	return binary.LittleEndian.Uint32(data[end:]) == crc32.Checksum(data[:end], castagnoli)
 }
 
-// data reads size bytes and their checksum. The memory that it allocates is at most twice what has arrived.
+// data reads size bytes and their checksum. The buffer grows to at most twice the data read.
 func (b *Reader) data(size int) ([]byte, error) {
 	size += checksumSize
 	data := make([]byte, 0, min(size, bufferSize))
