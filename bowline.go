@@ -302,6 +302,7 @@ func (p *Plane) start(ctx context.Context, settings plugins.Settings, parent *se
 		DisableExpiry:  o.SkipBootstrap,
 		ReuseKinds:     parent,
 		Checks:         p.checks(o.Storage),
+		Components:     p.components(o.Controllers),
 		Prompt:         inMemory,
 		Kubelet:        kubelets,
 		FrontProxy:     o.FrontProxy,

@@ -31,6 +31,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
 	"github.com/bowline-dev/bowline/internal/controllers/vacprotection"
 	"github.com/bowline-dev/bowline/internal/controllers/validatingadmissionpolicystatus"
+	"github.com/bowline-dev/bowline/internal/server"
 )
 
 // controllers maps the names of all controllers that a plane can run to the functions that add them to a
@@ -150,6 +151,23 @@ func (p *Plane) authority() []byte {
 		return p.keys.AuthorityPEM()
 	}
 	return p.options.Authority
+}
+
+// components returns the checks of the parts that run as processes of their own beside a kube-apiserver.
+func (p *Plane) components(running []string) []server.ComponentCheck {
+	check := func(name string, runs bool) server.ComponentCheck {
+		return server.ComponentCheck{Name: name, Check: func(ctx context.Context) error {
+			if !runs {
+				return fmt.Errorf("this server does not run the %s", name)
+			}
+			return p.checkControllers(ctx)
+		}}
+	}
+	isScheduler := func(name string) bool { return name == scheduler.Name }
+	return []server.ComponentCheck{
+		check("scheduler", slices.ContainsFunc(running, isScheduler)),
+		check("controller-manager", slices.ContainsFunc(running, func(name string) bool { return !isScheduler(name) })),
+	}
 }
 
 // checkControllers is the health check of the controllers. It fails until their caches are synced, and when the plane

@@ -146,6 +146,10 @@ type Info struct {
 
 	// SetAuthor sets the fields of a new object that identify its author. It is called after Prepare, and nil for a
 	// kind without such fields.
+	// Computed marks a kind whose objects the server computes for each read and does not store. The kind serves get and
+	// list only.
+	Computed bool
+
 	SetAuthor func(obj Object, author Author)
 
 	// Acts makes a create of the kind act on an existing object of another kind with the same name, instead of storing

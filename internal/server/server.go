@@ -47,6 +47,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/plugins"
 	"github.com/bowline-dev/bowline/internal/server/aggregate"
+	"github.com/bowline-dev/bowline/internal/server/component"
 	"github.com/bowline-dev/bowline/internal/server/connect"
 	"github.com/bowline-dev/bowline/internal/server/crd"
 	"github.com/bowline-dev/bowline/internal/server/discovery"
@@ -80,6 +81,8 @@ type Options struct {
 	DisableExpiry bool
 	// Checks are health checks in addition to the server's own.
 	Checks []Check
+	// Components are the components that clients see as ComponentStatuses, in addition to the store (etcd-0).
+	Components []ComponentCheck
 	// ReuseKinds is a server whose store this one shares or was forked from. The kinds it made of unchanged
 	// definitions are reused.
 	ReuseKinds *Server
@@ -117,6 +120,9 @@ type Options struct {
 
 // Check is a condition of the server's health.
 type Check = httpapi.Check
+
+// ComponentCheck tells whether a component that clients see as a ComponentStatus is healthy.
+type ComponentCheck = component.Check
 
 // Server serves the Kubernetes API. Create it with New, serve its Handler, Close it.
 type Server struct {
@@ -166,6 +172,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.reads = read.New(read.Options{
 		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Authorizer: o.Authorizer, Undefined: s.definitions.Undefined,
 		Timeout: o.RequestTimeout, Watching: counts.CountWatch,
+		Computed: map[schema.GroupResource]read.Computed{component.Resource: component.New(o.Kinds,
+			append(slices.Clone(o.Components), ComponentCheck{Name: "etcd-0",
+				Check: func(context.Context) error { return o.Store.Err() }})...).Objects},
 	})
 	writer = write.New(write.Options{
 		Store: o.Store, Kinds: o.Kinds, Reader: reader, Authorizer: o.Authorizer, Log: o.Log,

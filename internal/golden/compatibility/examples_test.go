@@ -158,6 +158,7 @@ func request(t *testing.T) []byte {
 // names contains the names of the examples that cannot be called "example".
 var names = map[string]string{
 	"apiservices": "v1.gadgets.example.com", "customresourcedefinitions": "widgets.example.com", "ipaddresses": "10.0.0.9",
+	"componentstatuses": "etcd-0",
 }
 
 const matchPods = `"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,9 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 		if plural == "bindings" {
 			l.create(collection(gv, true)+"/pods", gv.WithKind("Pod"), "pods", name)
 		}
-		l.create(all, gv.WithKind(r.Kind), plural, name)
+		if slices.Contains(r.Verbs, "create") {
+			l.create(all, gv.WithKind(r.Kind), plural, name)
+		}
 	}
 	for _, verb := range r.Verbs {
 		switch verb {

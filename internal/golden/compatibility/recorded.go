@@ -39,7 +39,7 @@ func readFacts(folder string) ([]fact, error) {
 
 // writeMissing writes what Kubernetes serves and this server does not, and vice versa.
 func writeMissing(w *bytes.Buffer, served []groupVersion, facts []fact) {
-	w.WriteString("## What Kubernetes 1.36 serves and this server does not\n\n| group and version | resources |\n|---|---|\n")
+	w.WriteString("## Compared with Kubernetes 1.36\n\n")
 	missing, theirs := map[string][]string{}, map[string]bool{}
 	var order []string
 	for _, f := range facts {
@@ -49,6 +49,11 @@ func writeMissing(w *bytes.Buffer, served []groupVersion, facts []fact) {
 			order = append(order, f.GroupVersion)
 		}
 		missing[f.GroupVersion] = append(missing[f.GroupVersion], lacking...)
+	}
+	if len(order) == 0 {
+		w.WriteString("Every resource and subresource that Kubernetes 1.36 serves is served.\n")
+	} else {
+		w.WriteString("Kubernetes 1.36 serves these, and this server does not:\n\n| group and version | resources |\n|---|---|\n")
 	}
 	for _, gv := range order {
 		fmt.Fprintf(w, "| %s | %s |\n", gv, strings.Join(missing[gv], ", "))

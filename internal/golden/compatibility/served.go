@@ -49,12 +49,7 @@ func writeServed(w *bytes.Buffer, served []groupVersion) {
 		strings.Join(allVerbs, ", "))
 	for _, gv := range served {
 		fmt.Fprintf(w, "### %s\n\n", gv)
-		for _, k := range gv.kinds {
-			if k.Endpoint.Deprecated != "" {
-				fmt.Fprintf(w, "Each response has the warning: %s.\n\n", k.Endpoint.Deprecated)
-				break
-			}
-		}
+		writeWarnings(w, gv.kinds)
 		w.WriteString("| resource | kind | verbs | subresources |\n|---|---|---|---|\n")
 		for _, k := range gv.kinds {
 			info := k.Kind.Info()
@@ -72,6 +67,18 @@ Each served version of a CustomResourceDefinition, under its group: all verbs, a
 update; autoscaling/v1 Scale) and status (get, patch, update) where the version declares them.
 
 `)
+}
+
+// writeWarnings writes the deprecations of a group version: one for all kinds, or those of some.
+func writeWarnings(w *bytes.Buffer, kinds []kind.Entry) {
+	some := slices.DeleteFunc(slices.Clone(kinds), func(k kind.Entry) bool { return k.Endpoint.Deprecated == "" })
+	if len(some) == len(kinds) {
+		fmt.Fprintf(w, "Each response has the warning: %s.\n\n", some[0].Endpoint.Deprecated)
+		return
+	}
+	for _, k := range some {
+		fmt.Fprintf(w, "Each response for %s has the warning: %s.\n\n", k.Kind.Info().Plural, k.Endpoint.Deprecated)
+	}
 }
 
 func verbs(served []string) string {

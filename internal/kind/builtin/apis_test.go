@@ -90,7 +90,7 @@ func TestInvalidAPIs(t *testing.T) {
 		"policy/v2=false":               "unknown api version policy/v2: the group has policy/v1, policy/v1beta1",
 		"v2=false":                      `invalid key "v2": must be GROUP/VERSION, `,
 		"/v2=false":                     "unknown api version v2: the group has v1",
-		"v1/boats=false":                `unknown resource "boats" of v1: it has bindings, configmaps, `,
+		"v1/boats=false":                `unknown resource "boats" of v1: it has bindings, componentstatuses, configmaps, `,
 		"apps/v1/Deployments=false":     `unknown resource "Deployments" of apps/v1: it has controllerrevisions, `,
 		"apps/v1/deployments/scale":     `invalid key "apps/v1/deployments/scale"`,
 		"apps=false":                    `invalid key "apps"`,

@@ -39,6 +39,9 @@ func (r *Reader) Page(req *request.Request) (*request.Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Info.Computed {
+		return r.computedPage(req, selected)
+	}
 	at, from, err := position(o, selected)
 	if err != nil {
 		return nil, err

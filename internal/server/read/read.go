@@ -34,6 +34,8 @@ type Options struct {
 	Undefined func(schema.GroupResource) error
 	// Timeout is how long a watch holds its seats while it sends its initial state.
 	Timeout time.Duration
+	// Computed computes the objects of kinds that are not stored, by their resources.
+	Computed map[schema.GroupResource]Computed
 	// Watching counts a watch of a Source as open until end is called.
 	Watching func(*request.Route) (end func())
 }
@@ -46,13 +48,14 @@ type Reader struct {
 	authorizer auth.Authorizer
 	undefined  func(schema.GroupResource) error
 	timeout    time.Duration
+	computed   map[schema.GroupResource]Computed
 	watching   func(*request.Route) (end func())
 }
 
 // New returns a reader.
 func New(o Options) *Reader {
 	return &Reader{store: o.Store, kinds: o.Kinds, tasks: o.Tasks, authorizer: o.Authorizer, undefined: o.Undefined,
-		timeout: o.Timeout, watching: o.Watching}
+		timeout: o.Timeout, computed: o.Computed, watching: o.Watching}
 }
 
 // Get returns the latest state of one object. It fails if that state is older than the
@@ -73,6 +76,9 @@ func (r *Reader) Get(req *request.Request) (*request.Result, error) {
 		}
 	}
 	req.Spans.At(stage.Read)
+	if req.Info.Computed {
+		return r.computedObject(req)
+	}
 	obj := r.store.Get(req.Key())
 	if obj == nil {
 		return nil, stored.Absent(r.store, req.Resource(), req.Key())

@@ -28,6 +28,7 @@ func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{
 		bindingKind(cache),
 		configMapKind(cache),
+		componentStatusKind(cache),
 		endpointsKind(cache),
 		eventKind(cache),
 		limitRangeKind(cache),
