@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,7 @@ type Client struct {
 	parameters runtime.ParameterCodec
 	kinds      *kinds
 	server     string
+	onlyJSON   *sync.Map // schema.GroupVersionResource to true, if the server has no protobuf for it
 }
 
 // New returns a client for the server and the credentials in config, which it does not modify. It sends no request. The
@@ -76,7 +78,8 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
-	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme), kinds: newKinds(nil)}, nil
+	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme), kinds: newKinds(nil),
+		onlyJSON: &sync.Map{}}, nil
 }
 
 // REST returns the underlying client-go client, for paths that are not resources, such as discovery.

@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
@@ -61,9 +60,7 @@ func (e endpoint) request(ctx context.Context, verb, namespace, name, subresourc
 	if e.uninitialized {
 		q = q.Param(includeUninitialized, "true")
 	}
-	if wire.TypeReadsProtobuf(e.goType) {
-		q.SetHeader("Accept", runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
-	}
+	e.accept(q, found)
 	return q, nil
 }
 
@@ -81,7 +78,11 @@ func (e endpoint) list(ctx context.Context, namespace string, options *metav1.Li
 	if err != nil {
 		return nil, false, err
 	}
-	data, warnings, err := doWarned(ctx, e.client.options(q, options))
+	q = e.client.options(q, options)
+	data, warnings, err := doWarned(ctx, q)
+	if e.refused(ctx, err) {
+		data, warnings, err = doWarned(ctx, inJSON(q))
+	}
 	if err != nil {
 		return nil, false, e.invalidate(err)
 	}
@@ -125,7 +126,10 @@ func (e endpoint) delete(ctx context.Context, q *rest.Request, options metav1.De
 	if err != nil {
 		return err
 	}
-	_, err = do(ctx, q.SetHeader("Content-Type", "application/json").Body(body))
+	q.SetHeader("Content-Type", "application/json").Body(body)
+	if _, err = do(ctx, q); e.refused(ctx, err) {
+		_, err = do(ctx, inJSON(q))
+	}
 	return e.invalidate(err)
 }
 

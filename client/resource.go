@@ -58,7 +58,11 @@ func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error)
 	if err != nil {
 		return *new(T), err
 	}
-	return r.exchange(ctx, q)
+	obj, err := exchange[T](ctx, q)
+	if r.endpoint.refused(ctx, err) {
+		obj, err = exchange[T](ctx, inJSON(q))
+	}
+	return obj, r.endpoint.invalidate(err)
 }
 
 // List reads all objects that match options, or one page of them if options.Limit is set. All reads page by page.
@@ -181,9 +185,10 @@ func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error
 	return r.exchange(ctx, q.SetHeader("Content-Type", form).Body(data))
 }
 
-// exchange sends a request and decodes the response.
+// exchange sends a write and decodes the response.
 func (r Resource[T]) exchange(ctx context.Context, q *rest.Request) (T, error) {
 	obj, err := exchange[T](ctx, q)
+	r.endpoint.refused(ctx, err) // the write is not repeated
 	return obj, r.endpoint.invalidate(err)
 }
 
