@@ -76,7 +76,7 @@ var measurements = []measurement{
 	onDisk(creates(1, 2_000, 0), 600), onDisk(creates(16, 10_000, 0), 3_500),
 	idleMemory(), filledMemory(),
 	creates(1, 4_000, 2_000), creates(16, 20_000, 5_500), createsUnderQuota(16, 20_000, 3_000),
-	createsUnderPolicies(16, 20_000, 4_125),
+	createsUnderPolicies(16, 20_000, 4_125), configMapsThroughPlugins(), podsThroughPlugins(),
 	createPods("JSON", runtime.ContentTypeJSON, 1_800), createPods("protobuf", runtime.ContentTypeProtobuf, 2_400),
 	createsOfCustomResources(16, 10_000, 2_500),
 	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),

@@ -19,15 +19,16 @@ func createsUnderQuota(clients, count int, target float64) measurement {
 			if err != nil {
 				return nil, err
 			}
-			return createConfigMap(ctx, client, namespace), awaitQuota(ctx, client, namespace)
+			return createConfigMap(ctx, client, namespace), awaitQuota(ctx, client, namespace,
+				corev1.ResourceList{"configmaps": resource.MustParse("1000000")})
 		})
 }
 
-// awaitQuota creates a quota of ConfigMaps and waits until its controller has counted them.
-func awaitQuota(ctx context.Context, client kubernetes.Interface, namespace string) error {
+// awaitQuota creates a quota and waits until its controller has counted what it limits.
+func awaitQuota(ctx context.Context, client kubernetes.Interface, namespace string, hard corev1.ResourceList) error {
 	quotas := client.CoreV1().ResourceQuotas(namespace)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
-	quota.Spec.Hard = corev1.ResourceList{"configmaps": resource.MustParse("1000000")}
+	quota.Spec.Hard = hard
 	created, err := quotas.Create(ctx, quota, metav1.CreateOptions{})
 	if err != nil {
 		return err

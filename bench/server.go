@@ -31,8 +31,8 @@ type server struct {
 	cleanup []func(context.Context) error
 }
 
-// server starts a new server, or connects to the one that the flags name.
-func (l *lab) server(ctx context.Context) (*server, error) {
+// server starts a new server, with more flags of bowline up, or connects to the one that the flags name.
+func (l *lab) server(ctx context.Context, more ...string) (*server, error) {
 	if l.kubeconfig != "" {
 		config, err := restConfig(l.kubeconfig)
 		return &server{lab: l, config: config, process: process(l.pid)}, err
@@ -55,7 +55,7 @@ func (l *lab) server(ctx context.Context) (*server, error) {
 	}
 	return l.launch(ctx, kubeconfig,
 		exec.Command(l.binary, append([]string{"up", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig},
-			flags...)...))
+			append(flags, more...)...)...))
 }
 
 // launch starts a server and waits until it is ready.

@@ -53,7 +53,8 @@ func CountedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 var ofPods = []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory,
 	corev1.ResourceEphemeralStorage}
 
-// Usage returns the amount that an object uses of a resource name.
+// Usage returns the amount that an object uses of a resource name. It is for one goroutine, because it may compute on
+// its first call.
 type Usage func(name corev1.ResourceName) resource.Quantity
 
 func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
@@ -86,13 +87,19 @@ func usageOfPod(pod *corev1.Pod, now time.Time) Usage {
 		return func(corev1.ResourceName) resource.Quantity { return resource.Quantity{} }
 	}
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
-	requests, limits := resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options)
+	var requests, limits corev1.ResourceList // nil until a name needs them: many quotas need one of them, or none
 	return func(name corev1.ResourceName) resource.Quantity {
 		if name == corev1.ResourcePods {
 			return quantityOf(1)
 		}
 		if limited, ok := strings.CutPrefix(string(name), "limits."); ok {
+			if limits == nil {
+				limits = resourcehelper.PodLimits(pod, options)
+			}
 			return limits[corev1.ResourceName(limited)]
+		}
+		if requests == nil {
+			requests = resourcehelper.PodRequests(pod, options)
 		}
 		return requests[corev1.ResourceName(strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix))]
 	}

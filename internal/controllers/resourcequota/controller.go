@@ -33,7 +33,7 @@ const Name = "resourcequota"
 const (
 	// workers is the number of quotas computed concurrently.
 	workers = 5
-	// batchDelay batches changes, so that a burst is counted once.
+	// batchDelay batches changes, so that a burst is counted once. After a count that took long, it is longer.
 	batchDelay = 50 * time.Millisecond
 	// conflictRetry is the delay before the usage is computed again after the server has charged a write meanwhile.
 	conflictRetry = time.Second
@@ -64,6 +64,7 @@ type counter struct {
 	quotas   *informer.Informer[*corev1.ResourceQuota]
 	caches   *caches
 	trigger  controller.Trigger
+	pauses   pauses
 	executor *action.Executor
 }
 
@@ -93,7 +94,7 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 	for q := range all {
 		for name := range q.Spec.Hard {
 			if in, counted := quota.CountedResource(name); counted && in == resource {
-				c.trigger.AddAfter(informer.KeyOf(q), batchDelay)
+				c.trigger.AddAfter(informer.KeyOf(q), c.pauses.next(informer.KeyOf(q)))
 				break
 			}
 		}
@@ -106,11 +107,14 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 func (c *counter) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	q, err := c.quotas.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
+		c.pauses.forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
 		return controller.Result{}, err
 	}
+	start := time.Now()
+	defer func() { c.pauses.counted(request, time.Since(start)) }()
 	s, actions, failure := c.read(ctx, q, everyResource, c.caches.list)
 	d := decide(s)
 	if d.status != nil {
