@@ -9,4 +9,5 @@
 //
 //	go test ./internal/golden                                # with -v, prints how many responses are equal
 //	go test ./internal/golden -args -report differences.log  # writes all differences, those of listed steps too
+//	go test ./internal/golden -args -record KUBECONFIG FILE  # records the answers of another server
 package golden

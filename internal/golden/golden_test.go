@@ -10,9 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/internal/golden"
@@ -22,8 +19,11 @@ const (
 	recordings = "testdata"
 
 	// total is the number of recorded responses, and least the number that must be equal.
-	total, least = 748, 655
+	total, least = 1748, 1700
 )
+
+// comparedHeaders are the headers of a response that are recorded and compared.
+var comparedHeaders = []string{"content-type", "warning"}
 
 var report = flag.String("report", "", "write every difference to this file")
 
@@ -90,18 +90,12 @@ func startServer(t *testing.T) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tls, err := rest.TLSConfigFor(config)
+	w, err := connect(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{TLSClientConfig: tls, DisableCompression: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	client := &http.Client{
-		Transport:     transport,
-		Timeout:       70 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return &wire{client: client, host: plane.Addr()}
+	t.Cleanup(w.client.CloseIdleConnections)
+	return w
 }
 
 // replay sends the steps of a file in order.
@@ -134,7 +128,7 @@ func compare(s golden.Step, got answer) []string {
 	if got.status != want.Status && !(want.Status == http.StatusTooManyRequests && got.status == http.StatusOK) {
 		diffs = append(diffs, fmt.Sprintf("status: want %d, got %d: %.160q", want.Status, got.status, got.body))
 	}
-	for _, name := range []string{"content-type", "warning"} {
+	for _, name := range comparedHeaders {
 		if want.Headers[name] != got.headers[name] {
 			diffs = append(diffs, fmt.Sprintf("header %s: want %q, got %q", name, want.Headers[name],
 				got.headers[name]))

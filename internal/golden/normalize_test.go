@@ -82,13 +82,13 @@ func isZero(v any) bool {
 	return false
 }
 
-// canonical returns a value as JSON with sorted fields.
+// canonical returns a value, which JSON can express, as JSON with sorted keys.
 func canonical(v any) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // the value was parsed from JSON
+		panic(err)
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }

@@ -13,22 +13,23 @@ import (
 
 // Step is a recorded request with its response, or a pause. testdata/README.md describes the fields.
 type Step struct {
-	Method, Path string
-	Headers      map[string]string
-	Body         string
-	Save         map[string]string
-	Response     Response
-	StatusOnly   bool `json:"status_only"`
-	Subset       []string
-	Sleep        float64 // seconds
+	Method     string            `json:"method,omitempty"`
+	Path       string            `json:"path,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Body       string            `json:"body,omitempty"`
+	Save       map[string]string `json:"save,omitempty"`
+	StatusOnly bool              `json:"status_only,omitempty"`
+	Subset     []string          `json:"subset,omitempty"`
+	Sleep      float64           `json:"sleep,omitempty"` // seconds
+	Response   Response          `json:"response,omitzero"`
 }
 
 // Response is a recorded response. Header names are in lower case.
 type Response struct {
-	Status  int
-	Headers map[string]string
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
 	// Body is JSON: an object, a list of the events of a watch, or a quoted text.
-	Body json.RawMessage
+	Body json.RawMessage `json:"body"`
 }
 
 // JSON returns the parsed body, which the caller may modify.

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/internal/golden"
 )
@@ -23,6 +26,20 @@ type answer struct {
 	status  int
 	headers map[string]string
 	body    string
+}
+
+// connect returns a client of the HTTPS port of a server, whose requests arrive as they are recorded.
+func connect(config *rest.Config) (*wire, error) {
+	tls, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: tls, DisableCompression: true},
+		Timeout:       70 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &wire{client: client, host: strings.TrimPrefix(config.Host, "https://")}, nil
 }
 
 func (w *wire) do(s golden.Step, saved map[string]any) (answer, error) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -25,7 +26,7 @@ func controllerRevisionKind(cache *object.Cache) kind.Kind {
 			oldEndpoints(oldControllerRevisions(), "ControllerRevision", beta2, beta1)...),
 	}, kind.Rules[*appsv1.ControllerRevision]{
 		Versions: oldControllerRevisions(),
-		Validate: validateControllerRevision,
+		Validate: fieldcheck.WithFinalizers(validateControllerRevision),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Controller", Type: "string", Description: "Controller of the object"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -31,7 +32,7 @@ func daemonSetKind(cache *object.Cache) kind.Kind {
 		Versions: oldDaemonSets(),
 		Default:  defaultDaemonSet,
 		Prepare:  countTemplates,
-		Validate: validateDaemonSet,
+		Validate: fieldcheck.WithFinalizers(validateDaemonSet),
 		Warnings: daemonSetWarnings,
 		Columns:  daemonSetColumns,
 		Row:      daemonSetRow,

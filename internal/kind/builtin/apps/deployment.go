@@ -14,6 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -41,7 +42,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 		Versions: oldDeployments(),
 		Default:  defaultDeployment,
 		Prepare:  prepareDeployment,
-		Validate: validateDeployment,
+		Validate: fieldcheck.WithFinalizers(validateDeployment),
 		Warnings: workloadWarnings(func(d *appsv1.Deployment) *corev1.PodTemplateSpec { return &d.Spec.Template }),
 		Columns:  deploymentColumns,
 		Row:      deploymentRow,

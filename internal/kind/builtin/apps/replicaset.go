@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -38,7 +39,7 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*appsv1.ReplicaSet]{
 		Versions: oldReplicaSets(),
 		Default:  defaultReplicaSet,
-		Validate: validateReplicaSet,
+		Validate: fieldcheck.WithFinalizers(validateReplicaSet),
 		Warnings: workloadWarnings(func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }),
 		Fields: func(r *appsv1.ReplicaSet) map[string]string {
 			return map[string]string{"status.replicas": strconv.Itoa(int(r.Status.Replicas))}

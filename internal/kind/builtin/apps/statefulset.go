@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -39,7 +40,7 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 		Versions: oldStatefulSets(),
 		Default:  defaultStatefulSet,
 		Restore:  nameClaims,
-		Validate: validateStatefulSet,
+		Validate: fieldcheck.WithFinalizers(validateStatefulSet),
 		Warnings: statefulSetWarnings,
 		Columns:  statefulSetColumns,
 		Row:      statefulSetRow,

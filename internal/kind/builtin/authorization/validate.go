@@ -32,7 +32,7 @@ func validateLocalReview(review, _ *authorizationv1.LocalSubjectAccessReview, _ 
 			"must match metadata.namespace"))
 	}
 	if a := spec.NonResourceAttributes; a != nil {
-		errs = append(errs, field.Invalid(field.NewPath("spec.nonResourceAttributes"), a,
+		errs = append(errs, field.Invalid(field.NewPath("spec.nonResourceAttributes"), layoutOf(a),
 			"disallowed on this kind of request"))
 	}
 	return errs
@@ -59,8 +59,19 @@ func validateAction(resource *authorizationv1.ResourceAttributes,
 	if (resource == nil) != (other == nil) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(specPath, other,
+	return field.ErrorList{field.Invalid(specPath, layoutOf(other),
 		"exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+}
+
+// attributes has the fields of NonResourceAttributes as Kubernetes' messages show them.
+type attributes struct{ Path, Verb string }
+
+// layoutOf returns a as messages show it; nil is shown as null.
+func layoutOf(a *authorizationv1.NonResourceAttributes) *attributes {
+	if a == nil {
+		return nil
+	}
+	return &attributes{a.Path, a.Verb}
 }
 
 // validateSelectors accepts unknown operators: a client may be newer than this server.

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -40,7 +41,7 @@ func autoscalerKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*autoscalingv2.HorizontalPodAutoscaler]{
 		Versions: otherVersions,
 		Default:  defaultAutoscaler,
-		Validate: validateAutoscaler,
+		Validate: fieldcheck.WithFinalizers(validateAutoscaler),
 		Columns:  autoscalerColumns,
 		Row:      autoscalerRow,
 	})

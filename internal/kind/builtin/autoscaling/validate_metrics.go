@@ -46,7 +46,7 @@ var (
 	}
 )
 
-// validateMetric validates a metric. Kubernetes reports an unknown type twice, and validates only the first source.
+// validateMetric validates a metric. Kubernetes validates only the first source.
 func validateMetric(m *autoscalingv2.MetricSpec, described versionRule, path *field.Path) field.ErrorList {
 	typePath := path.Child("type")
 	errs := fieldcheck.Required(typePath, string(m.Type), "must specify a metric source type")
@@ -56,10 +56,7 @@ func validateMetric(m *autoscalingv2.MetricSpec, described versionRule, path *fi
 		errs = append(errs, validateSource(m, present[0], described, path.Child(present[0]))...)
 	}
 	expected, known := sourceFields[m.Type]
-	switch {
-	case !known:
-		errs = append(errs, field.NotSupported(typePath, m.Type, metricTypes))
-	case !slices.Contains(present, expected):
+	if known && !slices.Contains(present, expected) {
 		errs = append(errs, field.Required(path.Child(expected),
 			"must populate information for the given metric source"))
 	}

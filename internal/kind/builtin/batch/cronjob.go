@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -26,7 +27,7 @@ func cronJobKind(cache *object.Cache) kind.Kind {
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*batchv1.CronJob]{
 		Default:  defaultCronJob,
-		Validate: validateCronJob,
+		Validate: fieldcheck.WithFinalizers(validateCronJob),
 		Warnings: cronJobWarnings,
 		Columns:  cronJobColumns,
 		Row:      cronJobRow,

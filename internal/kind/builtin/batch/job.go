@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -37,7 +38,7 @@ func jobKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*batchv1.Job]{
 		Default:  defaultJob,
 		Prepare:  prepareJob,
-		Validate: validateJob,
+		Validate: fieldcheck.WithFinalizers(validateJob),
 		Warnings: jobWriteWarnings,
 		Fields: func(j *batchv1.Job) map[string]string {
 			return map[string]string{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -24,7 +25,7 @@ func podRequestKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*podRequest]{
 		Default:  defaultPodRequest,
 		Prepare:  preparePodRequest,
-		Validate: validatePodRequest,
+		Validate: fieldcheck.WithFinalizers(validatePodRequest),
 		Fields: func(r *podRequest) map[string]string {
 			return map[string]string{"spec.signerName": r.Spec.SignerName, "spec.podName": r.Spec.PodName,
 				"spec.nodeName": string(r.Spec.NodeName)}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -45,7 +46,7 @@ func signingRequestKind(cache *object.Cache) kind.Kind {
 			return content.IsPathSegmentName(name)
 		},
 	}, kind.Rules[*signingRequest]{
-		Validate: validateSigningRequest,
+		Validate: fieldcheck.WithFinalizers(validateSigningRequest),
 		Fields: func(csr *signingRequest) map[string]string {
 			return map[string]string{"spec.signerName": csr.Spec.SignerName}
 		},

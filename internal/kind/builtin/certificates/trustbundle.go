@@ -25,7 +25,7 @@ func trustBundleKind(cache *object.Cache) kind.Kind {
 		// The valid names depend on the signer: see validateTrustBundle.
 		ValidName: anyName,
 	}, kind.Rules[*trustBundle]{
-		Validate: validateTrustBundle,
+		Validate: fieldcheck.WithFinalizers(validateTrustBundle),
 		Fields: func(b *trustBundle) map[string]string {
 			return map[string]string{"spec.signerName": b.Spec.SignerName}
 		},

@@ -25,6 +25,7 @@ func leaseKind(cache *object.Cache) kind.Kind {
 		CreateOnUpdate: true, ConditionalUpdate: true, Heartbeat: true,
 		Endpoints: []kind.Endpoint{{Group: "coordination.k8s.io", Version: "v1"}},
 	}, kind.Rules[*coordinationv1.Lease]{
+		Prepare:  func(l, old *coordinationv1.Lease, _ string) { dropCoordination(l, old) },
 		Validate: validateLease,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
@@ -39,4 +40,15 @@ func leaseKind(cache *object.Cache) kind.Kind {
 			return []any{l.Name, holder, kind.Age(l.CreationTimestamp.Time, now)}
 		},
 	})
+}
+
+// dropCoordination clears the fields for coordinated leader election, which is off by default in Kubernetes 1.37,
+// unless the stored lease has them.
+func dropCoordination(l, old *coordinationv1.Lease) {
+	if old == nil || old.Spec.Strategy == nil {
+		l.Spec.Strategy = nil
+	}
+	if old == nil || old.Spec.PreferredHolder == nil {
+		l.Spec.PreferredHolder = nil
+	}
 }

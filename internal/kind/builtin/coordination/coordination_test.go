@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/golden"
@@ -59,6 +60,27 @@ func TestLeaseRules(t *testing.T) {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCoordinationIsDropped checks that only a lease that has the fields for coordinated leader election keeps them.
+func TestCoordinationIsDropped(t *testing.T) {
+	t.Parallel()
+	const coordinated = `{"spec":{"strategy":"OldestEmulationVersion","preferredHolder":"a"}}`
+	for _, c := range []struct {
+		name string
+		old  kind.Object
+		want bool
+	}{
+		{"a create", nil, false},
+		{"an update of a lease without them", read(t, `{}`), false},
+		{"an update of a lease with them", read(t, coordinated), true},
+	} {
+		lease := read(t, coordinated).(*coordinationv1.Lease)
+		leases().Prepare(lease, c.old, "")
+		if got := lease.Spec.Strategy != nil && lease.Spec.PreferredHolder != nil; got != c.want {
+			t.Errorf("%s: fields are kept: %t, want %t", c.name, got, c.want)
+		}
 	}
 }
 

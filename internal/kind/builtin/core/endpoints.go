@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -24,7 +25,7 @@ func endpointsKind(cache *object.Cache) kind.Kind {
 		},
 	}, kind.Rules[*corev1.Endpoints]{
 		Default:  defaultEndpoints,
-		Validate: validateEndpoints,
+		Validate: fieldcheck.WithFinalizers(validateEndpoints),
 		Warnings: endpointsWarnings,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,

@@ -23,14 +23,11 @@ func validatePersistentVolume(v, old *corev1.PersistentVolume, sub string) field
 	if sub == "status" {
 		return errs
 	}
-	found := validateVolumeSpec(v, hasInvalidAffinityValue(old), field.NewPath("spec"))
-	errs = append(errs, found...)
+	errs = append(errs, validateVolumeSpec(v, hasInvalidAffinityValue(old), field.NewPath("spec"))...)
 	errs = append(errs, validateMountOptions(v)...)
 	if old == nil {
 		return errs
 	}
-	// Kubernetes validates the spec of an updated volume twice, and lists its errors twice.
-	errs = append(errs, found...)
 	return append(errs, validateVolumeUpdate(v, old)...)
 }
 

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -38,7 +39,7 @@ func podKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, info, kind.Rules[*corev1.Pod]{
 		Default:        podspec.Default,
 		Prepare:        podspec.Prepare,
-		Validate:       podspec.Validate,
+		Validate:       fieldcheck.WithFinalizers(podspec.Validate),
 		Warnings:       podspec.Warnings,
 		StatusWarnings: podspec.StatusWarnings,
 		Fields:         podFields,

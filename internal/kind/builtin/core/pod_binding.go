@@ -3,9 +3,11 @@ package core
 import (
 	"fmt"
 	"maps"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -33,7 +35,7 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if errs := validateBinding(binding); len(errs) > 0 {
-		return kind.NewInvalid(schema.GroupKind{Kind: "Binding"}, binding.Name, errs)
+		return invalidBinding(errs)
 	}
 	if err := checkNamedState(pod, binding); err != nil {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.Name, err)
@@ -47,6 +49,14 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 	pod.Labels = merged(pod.Labels, binding.Labels)
 	podspec.MarkScheduled(pod)
 	return nil
+}
+
+// invalidBinding returns the response to an invalid binding. As in Kubernetes, it has no reason and no causes.
+func invalidBinding(errs field.ErrorList) error {
+	listed, _ := kind.LimitErrors(errs)
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: listed.ToAggregate().Error(),
+	}}
 }
 
 // checkNamedState returns an error if a binding has a UID or resourceVersion that differs from that of the pod. Like

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,6 +53,12 @@ func evictionOptions(name string, e *policyv1.Eviction) (*metav1.DeleteOptions, 
 			field.ErrorList{field.Invalid(
 				field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 				"can not be set for pod eviction, try after removing the option")})
+	}
+	if e.DeleteOptions == nil {
+		return nil, nil
+	}
+	if errs := metavalidation.ValidateDeleteOptions(e.DeleteOptions); len(errs) > 0 {
+		return nil, kind.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
 	}
 	return e.DeleteOptions, nil
 }

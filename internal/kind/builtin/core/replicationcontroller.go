@@ -42,7 +42,7 @@ func replicationControllerKind(cache *object.Cache) kind.Kind {
 		},
 	}, kind.Rules[*corev1.ReplicationController]{
 		Default:  defaultReplicationController,
-		Validate: validateReplicationController,
+		Validate: fieldcheck.WithFinalizers(validateReplicationController),
 		Warnings: replicationControllerWarnings,
 		Fields: func(r *corev1.ReplicationController) map[string]string {
 			return map[string]string{"status.replicas": strconv.Itoa(int(r.Status.Replicas))}

@@ -29,6 +29,9 @@ func TestResourceQuotaRules(t *testing.T) {
 		{name: "a scope that counts less", body: `{"spec":{"hard":{"pods":"1","secrets":"1"},"scopes":["BestEffort"]}}`,
 			want: []string{
 				`spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource`}},
+		{name: "an error of several scopes and resources", body: `{"spec":{"hard":{"secrets":"1","services":"1"},` +
+			`"scopes":["Terminating","PriorityClass"]}}`, want: []string{
+			`spec.scopes: Invalid value: ["Terminating","PriorityClass"]: unsupported scope applied to resource`}},
 		{name: "an unknown scope", body: `{"spec":{"hard":{"pods":"1"},"scopes":["Some"]}}`, want: []string{
 			`spec.scopes: Invalid value: ["Some"]: unsupported scope`}},
 		{name: "scopes without a pod", body: `{"spec":{"hard":{"pods":"1"},"scopes":["BestEffort","NotBestEffort"]}}`,

@@ -72,14 +72,11 @@ func validateQuotaResources(list corev1.ResourceList, path *field.Path) (errs fi
 // quotaName validates the name of a resource in a quota: a standard one, one with a domain, or
 // count/RESOURCE.GROUP.
 func quotaName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name))); errs != nil {
+	errs := fieldcheck.Invalid(path, name, validation.IsQualifiedName(string(name)))
+	if strings.Contains(string(name), "/") {
 		return errs
 	}
-	if strings.Contains(string(name), "/") {
-		return nil
-	}
-	var errs field.ErrorList
-	if !podspec.IsStandard(name) && !isQuotaOfPages(name) {
+	if errs == nil && !podspec.IsStandard(name) && !isQuotaOfPages(name) {
 		errs = append(errs, field.Invalid(path, name, "must be a standard resource type or fully qualified"))
 	}
 	if !isQuota(name) {
@@ -97,18 +94,18 @@ func isQuotaOfPages(name corev1.ResourceName) bool {
 	return podspec.IsHugePages(name) || strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
+// validateQuotaScopes reports each violated rule once, as all errors show the whole list.
 func validateQuotaScopes(spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
 	at := path.Child("scopes")
-	outside := scopesOf(spec.Hard)
+	outside, unknown, unsuitable := scopesOf(spec.Hard), false, false
 	for _, scope := range spec.Scopes {
-		if len(errs) > maxScopeErrors {
-			return errs
-		}
-		if _, known := quotaScopes[scope]; !known {
+		if _, known := quotaScopes[scope]; !known && !unknown {
 			errs = append(errs, field.Invalid(at, spec.Scopes, "unsupported scope"))
+			unknown = true
 		}
-		for range outside(scope) {
+		if !unsuitable && outside(scope) {
 			errs = append(errs, field.Invalid(at, spec.Scopes, "unsupported scope applied to resource"))
+			unsuitable = true
 		}
 	}
 	return append(errs, validateScopePairs(spec.Scopes, spec, at)...)
@@ -117,54 +114,55 @@ func validateQuotaScopes(spec corev1.ResourceQuotaSpec, path *field.Path) (errs 
 // maxScopeErrors is the number of errors after which scopes are no longer checked.
 const maxScopeErrors = 1_000
 
-// scopesOf returns outOfScope for the resources of a quota. It remembers the number of each scope.
-func scopesOf(hard corev1.ResourceList) func(corev1.ResourceQuotaScope) int {
-	counts := map[corev1.ResourceQuotaScope]int{}
-	return func(scope corev1.ResourceQuotaScope) int {
-		n, counted := counts[scope]
-		if !counted {
-			n = min(len(outOfScope(hard, scope)), maxScopeErrors)
-			counts[scope] = n
+// scopesOf returns a function that reports whether a quota has resources that a scope does not apply to. The function
+// remembers its results.
+func scopesOf(hard corev1.ResourceList) func(corev1.ResourceQuotaScope) bool {
+	results := map[corev1.ResourceQuotaScope]bool{}
+	return func(scope corev1.ResourceQuotaScope) bool {
+		outside, checked := results[scope]
+		if !checked {
+			outside = isOutOfScope(hard, scope)
+			results[scope] = outside
 		}
-		return n
+		return outside
 	}
 }
 
-// outOfScope returns the resources of a quota that a scope does not apply to.
-func outOfScope(hard corev1.ResourceList, scope corev1.ResourceQuotaScope) (names []corev1.ResourceName) {
+// isOutOfScope reports whether a quota has resources that a scope does not apply to.
+func isOutOfScope(hard corev1.ResourceList, scope corev1.ResourceQuotaScope) bool {
 	counted, known := quotaScopes[scope]
 	if !known {
-		return nil
+		return false
 	}
 	if counted == nil {
 		counted = quotaOfPods
 	}
-	for _, name := range fieldcheck.SortedKeys(hard) {
+	for name := range hard {
 		if isQuota(name) && !slices.Contains(counted, name) {
-			names = append(names, name)
+			return true
 		}
 	}
-	return names
+	return false
 }
 
 // validateScopePairs rejects pairs of scopes that no pod can have.
 func validateScopePairs(scopes []corev1.ResourceQuotaScope, spec corev1.ResourceQuotaSpec,
-	path *field.Path) (errs field.ErrorList) {
+	path *field.Path) field.ErrorList {
 	for _, pair := range [][2]corev1.ResourceQuotaScope{
 		{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort},
 		{corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating},
 	} {
 		if slices.Contains(scopes, pair[0]) && slices.Contains(scopes, pair[1]) {
-			errs = append(errs, field.Invalid(path, spec.Scopes, "conflicting scopes"))
+			return field.ErrorList{field.Invalid(path, spec.Scopes, "conflicting scopes")}
 		}
 	}
-	return errs
+	return nil
 }
 
 func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (errs field.ErrorList) {
 	at := path.Child("scopeSelector", "matchExpressions")
 	var scopes []corev1.ResourceQuotaScope
-	outside := scopesOf(spec.Hard)
+	outside, unsuitable := scopesOf(spec.Hard), false
 	for _, r := range spec.ScopeSelector.MatchExpressions {
 		if len(errs) > maxScopeErrors {
 			return errs
@@ -172,9 +170,10 @@ func validateScopeSelector(spec corev1.ResourceQuotaSpec, path *field.Path) (err
 		if _, known := quotaScopes[r.ScopeName]; !known {
 			errs = append(errs, field.Invalid(at.Child("scopeName"), r.ScopeName, "unsupported scope"))
 		}
-		for range outside(r.ScopeName) {
+		if !unsuitable && outside(r.ScopeName) {
 			errs = append(errs, field.Invalid(at, podspec.Layout(spec.ScopeSelector),
 				"unsupported scope applied to resource"))
+			unsuitable = true
 		}
 		errs = append(errs, validateScopeOperator(r, at)...)
 		scopes = append(scopes, r.ScopeName)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -28,7 +29,7 @@ func podTemplateKind(cache *object.Cache) kind.Kind {
 			if old != nil {
 				was = &old.Template
 			}
-			return podspec.ValidateTemplate(&t.Template, was, field.NewPath("template"))
+			return append(fieldcheck.Finalizers(t), podspec.ValidateTemplate(&t.Template, was, field.NewPath("template"))...)
 		},
 		Warnings: func(t, old *corev1.PodTemplate) []string {
 			if old != nil && old.Generation == t.Generation {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -34,7 +35,7 @@ func endpointSliceKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*discoveryv1.EndpointSlice]{
 		Default:  defaultEndpointSlice,
 		Prepare:  prepareEndpointSlice,
-		Validate: validateEndpointSlice,
+		Validate: fieldcheck.WithFinalizers(validateEndpointSlice),
 		Warnings: endpointSliceWarnings,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,

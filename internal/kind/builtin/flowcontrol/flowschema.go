@@ -30,7 +30,7 @@ func schemaKind(cache *object.Cache) kind.Kind {
 				keepMetadata(s, &old.ObjectMeta, sub)
 			}
 		},
-		Validate: validateSchema,
+		Validate: fieldcheck.WithFinalizers(validateSchema),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "PriorityLevel", Type: "string",

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -23,7 +24,7 @@ func levelKind(cache *object.Cache) kind.Kind {
 				keepMetadata(l, &old.ObjectMeta, sub)
 			}
 		},
-		Validate: validateLevel,
+		Validate: fieldcheck.WithFinalizers(validateLevel),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Type", Type: "string",

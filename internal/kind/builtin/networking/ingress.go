@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -30,7 +31,7 @@ func ingressKind(cache *object.Cache) kind.Kind {
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*networkingv1.Ingress]{
 		Versions:       oldIngresses,
-		Validate:       validateIngress,
+		Validate:       fieldcheck.WithFinalizers(validateIngress),
 		Warnings:       ingressWarnings,
 		StatusWarnings: ingressStatusWarnings,
 		Columns: []metav1.TableColumnDefinition{

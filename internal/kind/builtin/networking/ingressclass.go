@@ -26,7 +26,7 @@ func ingressClassKind(cache *object.Cache) kind.Kind {
 		},
 	}, kind.Rules[*networkingv1.IngressClass]{
 		Default:  defaultIngressClass,
-		Validate: validateIngressClass,
+		Validate: fieldcheck.WithFinalizers(validateIngressClass),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Controller", Type: "string", Description: "Controller that is responsible for handling this class"},

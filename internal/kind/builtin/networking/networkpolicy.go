@@ -13,6 +13,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -28,7 +29,7 @@ func networkPolicyKind(cache *object.Cache) kind.Kind {
 		},
 	}, kind.Rules[*networkingv1.NetworkPolicy]{
 		Default:  defaultNetworkPolicy,
-		Validate: validateNetworkPolicy,
+		Validate: fieldcheck.WithFinalizers(validateNetworkPolicy),
 		Warnings: networkPolicyWarnings,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,

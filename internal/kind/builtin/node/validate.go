@@ -3,6 +3,7 @@ package node
 import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -35,6 +36,9 @@ func validateRuntimeClass(c, old *nodev1.RuntimeClass, _ string) field.ErrorList
 func validateHandler(c, old *nodev1.RuntimeClass) (errs, late field.ErrorList) {
 	path := field.NewPath("handler")
 	errs = fieldcheck.Name(path, c.Handler)
+	if old == nil && c.Handler != "" {
+		return nil, fieldcheck.Invalid(path, c.Handler, content.IsDNS1123Label(c.Handler))
+	}
 	if old == nil {
 		return nil, errs
 	}

@@ -1,14 +1,14 @@
 package podspec
 
 import (
-	"net/netip"
+	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
@@ -137,10 +137,7 @@ func validatePodIPs(is, was *corev1.PodStatus, path *field.Path) (errs field.Err
 		errs = append(errs, validation.IsValidIPForLegacyField(path.Index(i), ip.IP, true, old)...)
 		ips = append(ips, ip.IP)
 	}
-	if len(ips) > 1 && !dualStack(ips) {
-		errs = append(errs, field.Invalid(path, Layout(is.PodIPs),
-			"may specify no more than one IP for each IP family"))
-	}
+	errs = append(errs, validateFamilies(ips, Layout(is.PodIPs), path)...)
 	for i, ip := range ips {
 		if slices.Contains(ips[:i], ip) {
 			errs = append(errs, field.Duplicate(path.Index(i), Layout(is.PodIPs[i])))
@@ -167,19 +164,21 @@ func validateHostIPs(is, was *corev1.PodStatus, path *field.Path) (errs field.Er
 		}
 		ips = append(ips, ip.IP)
 	}
-	if len(ips) > 1 && !dualStack(ips) {
-		errs = append(errs, field.Invalid(path, Layout(is.HostIPs),
-			"may specify no more than one IP for each IP family"))
-	}
+	errs = append(errs, validateFamilies(ips, Layout(is.HostIPs), path)...)
 	return errs
 }
 
-// dualStack reports whether there are two addresses, one of each family.
-func dualStack(ips []string) bool {
-	if len(ips) != 2 {
-		return false
+// validateFamilies allows at most one address per IP family. shown is the list as errors show it.
+func validateFamilies(ips []string, shown any, path *field.Path) (errs field.ErrorList) {
+	if len(ips) < 2 {
+		return nil
 	}
-	a, errA := netip.ParseAddr(ips[0])
-	b, errB := netip.ParseAddr(ips[1])
-	return errA == nil && errB == nil && strings.Contains(a.String(), ":") != strings.Contains(b.String(), ":")
+	dual, err := netutils.IsDualStackIPStrings(ips)
+	if err != nil {
+		errs = append(errs, field.InternalError(path, fmt.Errorf("failed to check for dual stack with error:%v", err)))
+	}
+	if !dual || len(ips) > 2 {
+		errs = append(errs, field.Invalid(path, shown, "may specify no more than one IP for each IP family"))
+	}
+	return errs
 }

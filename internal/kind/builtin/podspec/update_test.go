@@ -137,6 +137,10 @@ func TestPodStatusRules(t *testing.T) {
 			`status.podIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`},
 		{"a pod has one address of each family", "validatePodIPs", ``, ``, `podIPs: [{ip: 1.1.1.1}, {ip: 1.1.1.2}]`,
 			`status.podIPs: Invalid value: [{"IP":"1.1.1.1"},{"IP":"1.1.1.2"}]: may specify no more than one IP for each IP family`},
+		{"an address that is none has no family", "validatePodIPs", ``, ``, `podIPs: [{ip: 1.1.1.1}, {ip: x}]`,
+			`[status.podIPs[1]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff), ` +
+				`status.podIPs: Internal error: failed to check for dual stack with error:invalid IP[1]: x, ` +
+				`status.podIPs: Invalid value: [{"IP":"1.1.1.1"},{"IP":"x"}]: may specify no more than one IP for each IP family]`},
 		{"a pod may have two families", "validatePodIPs", ``, ``, `podIPs: [{ip: 1.1.1.1}, {ip: "::1"}]`, ``},
 		{"the host's addresses begin with its address", "validateHostIPs", ``, ``,
 			`{hostIP: 1.1.1.1, hostIPs: [{ip: 1.1.1.2}]}`,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -21,7 +22,7 @@ func roleBindingKind(cache *object.Cache) kind.Kind {
 			if old != nil {
 				before = &binding{old.RoleRef, old.Subjects}
 			}
-			return validateBinding(&binding{b.RoleRef, b.Subjects}, before, true)
+			return append(fieldcheck.Finalizers(b), validateBinding(&binding{b.RoleRef, b.Subjects}, before, true)...)
 		},
 		Columns: bindingColumns("roleBinding", rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"]),
 		Row: func(b *rbacv1.RoleBinding, now time.Time) []any {
@@ -38,7 +39,7 @@ func clusterRoleBindingKind(cache *object.Cache) kind.Kind {
 			if old != nil {
 				before = &binding{old.RoleRef, old.Subjects}
 			}
-			return validateBinding(&binding{b.RoleRef, b.Subjects}, before, false)
+			return append(fieldcheck.Finalizers(b), validateBinding(&binding{b.RoleRef, b.Subjects}, before, false)...)
 		},
 		Columns: bindingColumns("clusterRoleBinding", rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"]),
 		Row: func(b *rbacv1.ClusterRoleBinding, now time.Time) []any {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -26,7 +27,7 @@ func resourceClaimKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*resourcev1.ResourceClaim]{
 		Default:  defaultClaim,
 		Prepare:  prepareClaim,
-		Validate: validateClaim,
+		Validate: fieldcheck.WithFinalizers(validateClaim),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "State", Type: "string",

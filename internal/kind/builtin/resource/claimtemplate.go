@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 	"github.com/bowline-dev/bowline/internal/object"
 )
@@ -29,7 +30,7 @@ func resourceClaimTemplateKind(cache *object.Cache) kind.Kind {
 		Prepare: func(t, _ *resourcev1.ResourceClaimTemplate, _ string) {
 			dropFromRequests(t.Spec.Spec.Devices.Requests)
 		},
-		Validate: validateClaimTemplate,
+		Validate: fieldcheck.WithFinalizers(validateClaimTemplate),
 		Columns:  []metav1.TableColumnDefinition{kind.NameColumn, kind.AgeColumn},
 		Row: func(t *resourcev1.ResourceClaimTemplate, now time.Time) []any {
 			return []any{t.Name, kind.Age(t.CreationTimestamp.Time, now)}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -22,7 +23,7 @@ func deviceClassKind(cache *object.Cache) kind.Kind {
 		Endpoints:  endpoints(),
 	}, kind.Rules[*resourcev1.DeviceClass]{
 		Validate: func(c, old *resourcev1.DeviceClass, _ string) field.ErrorList {
-			return checkDeviceClass(c, old).all()
+			return append(fieldcheck.Finalizers(c), checkDeviceClass(c, old).all()...)
 		},
 		Columns: []metav1.TableColumnDefinition{kind.NameColumn, kind.AgeColumn},
 		Row: func(c *resourcev1.DeviceClass, now time.Time) []any {

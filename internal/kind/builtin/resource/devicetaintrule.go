@@ -23,7 +23,7 @@ func deviceTaintRuleKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*resourcev1.DeviceTaintRule]{
 		Default:  func(r *resourcev1.DeviceTaintRule) { defaultTaint(&r.Spec.Taint) },
 		Prepare:  prepareTaintRule,
-		Validate: validateTaintRule,
+		Validate: fieldcheck.WithFinalizers(validateTaintRule),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Key", Type: "string", Description: docs["key"]},

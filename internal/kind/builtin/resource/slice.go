@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -31,7 +32,7 @@ func resourceSliceKind(cache *object.Cache) kind.Kind {
 		Default: defaultSlice,
 		Prepare: func(s, _ *resourcev1.ResourceSlice, _ string) { dropFromSlice(&s.Spec) },
 		Validate: func(s, old *resourcev1.ResourceSlice, _ string) field.ErrorList {
-			return checkSlice(s, old).all()
+			return append(fieldcheck.Finalizers(s), checkSlice(s, old).all()...)
 		},
 		Warnings: func(s, _ *resourcev1.ResourceSlice) []string { return sliceWarnings(s) },
 		Fields: func(s *resourcev1.ResourceSlice) map[string]string {

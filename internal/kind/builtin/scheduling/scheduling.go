@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -54,7 +55,7 @@ func priorityClassKind(cache *object.Cache) kind.Kind {
 		Generation: true,
 	}, kind.Rules[*schedulingv1.PriorityClass]{
 		Default:  defaultPriorityClass,
-		Validate: validatePriorityClass,
+		Validate: fieldcheck.WithFinalizers(validatePriorityClass),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Value", Type: "integer", Description: docs["value"]},

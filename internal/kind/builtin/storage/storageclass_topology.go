@@ -12,10 +12,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-// validateTopologies validates the topologies of a class, and reports each pair of equal ones. As in Kubernetes, an
-// empty topology is reported once more for each topology of the class.
+// validateTopologies validates the topologies of a class, and reports each one that equals an earlier one. As in
+// Kubernetes, each empty topology is reported.
 func validateTopologies(terms []corev1.TopologySelectorTerm, path *field.Path) (errs field.ErrorList) {
-	seen := map[string]int{"": len(terms)}
+	seen := map[string]bool{"": true}
 	for i := range terms {
 		if len(errs) >= maxErrors {
 			break
@@ -23,10 +23,10 @@ func validateTopologies(terms []corev1.TopologySelectorTerm, path *field.Path) (
 		at := path.Index(i).Child("matchLabelExpressions")
 		errs = append(errs, validateTopology(terms[i].MatchLabelExpressions, at)...)
 		id := topologyID(terms[i].MatchLabelExpressions)
-		for range min(seen[id], maxErrors) {
+		if seen[id] {
 			errs = append(errs, field.Duplicate(at, ""))
 		}
-		seen[id]++
+		seen[id] = true
 	}
 	return errs
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -34,7 +35,7 @@ func migrationKind(cache *object.Cache) kind.Kind {
 		},
 	}, kind.Rules[*storagemigrationv1.StorageVersionMigration]{
 		Prepare:  prepareMigration,
-		Validate: validateMigration,
+		Validate: fieldcheck.WithFinalizers(validateMigration),
 		Columns: []metav1.TableColumnDefinition{
 			name,
 			{Name: "Resource", Type: "string", Description: "GroupResource to migrate"},
