@@ -117,3 +117,26 @@ func TestNotAcceptable(t *testing.T) {
 		t.Errorf("the best of three is %q, want YAML", got)
 	}
 }
+
+// TestReviewsHaveNoTable requests the answer of a review as a table, which Kubernetes rejects: before the review is
+// answered, and only if the client accepts nothing else.
+func TestReviewsHaveNoTable(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for path, body := range map[string]string{
+		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": `{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}`,
+		"/apis/authentication.k8s.io/v1/selfsubjectreviews":      `{}`,
+		"/apis/authentication.k8s.io/v1/tokenreviews":            `{"spec":{"token":"a"}}`,
+	} {
+		w.send(t, http.MethodPost, path, body, "Accept", tableType).wantError(t, http.StatusNotAcceptable,
+			metav1.StatusReasonNotAcceptable, "only the following media types are accepted: "+jsonType)
+		got := w.send(t, http.MethodPost, path, body, "Accept", tableType+","+jsonType).want(t, http.StatusCreated)
+		if kind := got.object(t)["kind"]; kind == "Table" {
+			t.Errorf("%s is answered with a table, although the client accepts the object", path)
+		}
+		got = w.send(t, http.MethodPost, path, body, "Accept", partialType).want(t, http.StatusCreated)
+		if kind := got.object(t)["kind"]; kind != "PartialObjectMetadata" {
+			t.Errorf("the metadata of %s is answered as %v", path, kind)
+		}
+	}
+}

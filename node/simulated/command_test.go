@@ -8,6 +8,54 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+func TestCommandsThatEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		command, args []string
+		code          int32
+		ok            bool
+	}{
+		{[]string{"true"}, nil, 0, true},
+		{[]string{"/bin/true"}, nil, 0, true},
+		{nil, []string{"/bin/false"}, 1, true},
+		{[]string{"sh", "-c", "false"}, nil, 1, true},
+		{[]string{"/bin/sh", "-c", "exit 1"}, nil, 1, true},
+		{[]string{"sh", "-c"}, []string{" exit 255; "}, 255, true},
+		{[]string{"sh", "-c", "exit"}, nil, 0, true},
+
+		{[]string{"exit", "1"}, nil, 0, false}, // no program
+		{[]string{"sh", "-c", "exit 256"}, nil, 0, false},
+		{[]string{"sh", "-c", "exit -1"}, nil, 0, false},
+		{[]string{"sh", "-c", "exit 1 2"}, nil, 0, false},
+		{[]string{"sh", "-c", "exit $CODE"}, nil, 0, false},
+		{[]string{"sh", "-c", "true || false"}, nil, 0, false},
+		{[]string{"false", "1"}, nil, 0, false},
+		{[]string{"/opt/true"}, nil, 0, false},
+	} {
+		got, ok := endingOf(&corev1.Container{Command: c.command, Args: c.args})
+		if ok != c.ok || ok && got != (ending{code: c.code}) {
+			t.Errorf("%q %q: got %+v, %t, want code %d, %t", c.command, c.args, got, ok, c.code, c.ok)
+		}
+	}
+}
+
+func TestPauseRunsUntilStopped(t *testing.T) {
+	t.Parallel()
+	for image, pauses := range map[string]bool{
+		"registry.k8s.io/pause:3.10.1": true, "localhost:5000/pause": true, "pause": true,
+		"registry.k8s.io/pause@sha256:" + strings.Repeat("0", 64): true,
+		"registry.k8s.io/pause/nginx":                             false, "pause-arm64:3": false, "nginx": false, "": false,
+	} {
+		got, ok := endingOf(&corev1.Container{Image: image})
+		if ok != pauses || ok && got != (ending{after: Never, pauses: true}) {
+			t.Errorf("%q: got %+v, %t, want %t", image, got, ok, pauses)
+		}
+	}
+	if got, ok := endingOf(&corev1.Container{Image: "pause", Args: []string{"sleep", "1"}}); !ok || got.pauses {
+		t.Errorf("pause with a command: got %+v, %t", got, ok)
+	}
+}
+
 func TestCommandsThatSleep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -48,9 +96,9 @@ func TestCommandsThatSleep(t *testing.T) {
 		{[]string{"/opt/sleep", "1"}, nil, 0, false},
 		{[]string{"sleep", "1", "1", "1", "1", "1", "1", "1", "1"}, nil, 0, false},
 	} {
-		got, ok := sleepTime(&corev1.Container{Command: c.command, Args: c.args})
-		if got != c.want || ok != c.ok {
-			t.Errorf("%q %q: got %s, %t, want %s, %t", c.command, c.args, got, ok, c.want, c.ok)
+		got, ok := endingOf(&corev1.Container{Command: c.command, Args: c.args})
+		if ok != c.ok || ok && got != (ending{after: c.want}) {
+			t.Errorf("%q %q: got %+v, %t, want %s, %t", c.command, c.args, got, ok, c.want, c.ok)
 		}
 	}
 }

@@ -15,7 +15,8 @@
 //	    simulated.bowline.dev/crash-after.proxy: 3s   # applies to the container proxy only
 //
 // A container whose command only sleeps, such as sleep 30 or sh -c "sleep 1m", runs for that time and exits with code 0;
-// if it is stopped before, it exits with code 143. Containers of Jobs with other commands run for Options.Job, and
+// if it is stopped before, it exits with code 143. The commands true, false and sh -c "exit 3" end at once, with their
+// code, and the image pause runs until it is stopped. Containers of Jobs with other commands run for Options.Job, and
 // all others until they are stopped. A container that has exited is restarted if the pod's restartPolicy says so
 // (Always also after code 0) with a kubelet's growing back-off.
 //

@@ -47,7 +47,7 @@ func (r *runtime) stagesOf(pod *corev1.Pod, container string) Stages {
 	s := r.options.Stages
 	if c := named(pod.Spec.InitContainers, container); c != nil {
 		s.Ends, s.Run, s.ExitCode, s.Times = c.RestartPolicy == nil, 0, 0, 0
-		s.sleep(c)
+		s.command(c)
 		return s.annotated(pod, c, false, r.images)
 	}
 	c := named(pod.Spec.Containers, container)
@@ -55,7 +55,7 @@ func (r *runtime) stagesOf(pod *corev1.Pod, container string) Stages {
 		return s
 	}
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if !s.Ends && !s.sleep(c) && owner != nil && owner.Kind == "Job" {
+	if !s.Ends && !s.command(c) && owner != nil && owner.Kind == "Job" {
 		s.Ends, s.Run = true, r.options.Job
 	}
 	if c.ReadinessProbe != nil && s.Ready >= 0 {
@@ -73,14 +73,18 @@ func named(containers []corev1.Container, name string) *corev1.Container {
 	return nil
 }
 
-// sleep sets the run time of a container whose command only sleeps, and reports whether it does. Such a container exits
-// with code 143 if its pod is deleted before that time; other containers then exit with code 0.
-func (s *Stages) sleep(c *corev1.Container) bool {
-	run, sleeps := sleepTime(c)
-	if !sleeps {
+// command sets the run time and the exit code of a container with a simple command, and reports whether the command is
+// simple. Such a container exits with code 143 if its pod is deleted before that time; pause and other containers then
+// exit with code 0.
+func (s *Stages) command(c *corev1.Container) bool {
+	end, simple := endingOf(c)
+	if !simple {
 		return false
 	}
-	s.Ends, s.Run, s.stopCode = run != Never, max(run, 0), terminatedCode
+	s.Ends, s.Run, s.ExitCode = end.after != Never, max(end.after, 0), end.code
+	if !end.pauses {
+		s.stopCode = terminatedCode
+	}
 	return true
 }
 

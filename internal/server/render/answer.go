@@ -159,7 +159,7 @@ func Result(req *request.Request, accept string, res *request.Result) (Answer, e
 // Status, or 200 if that is 0.
 func Status(accept string, s *metav1.Status) (Answer, error) {
 	s.Kind, s.APIVersion = "Status", "v1"
-	chosen, ok := request.Acceptable(accept, true)
+	chosen, ok := request.Acceptable(accept, request.Forms{Protobuf: true, Table: true})
 	if !ok || chosen.As != "" {
 		chosen = request.Media{Name: request.JSON}
 	}

@@ -72,7 +72,7 @@ func (r *Request) Negotiate(header string, as ...string) error {
 		}
 		return status.NotAcceptable(MediaTypes...)
 	}
-	chosen, ok := Acceptable(header, r.Info.Builtin)
+	chosen, ok := Acceptable(header, Forms{Protobuf: r.Info.Builtin, Table: !r.Info.Review})
 	if !ok {
 		return status.UnsupportedForm(MediaTypes...)
 	}
@@ -105,10 +105,13 @@ func (r *Request) otherShape(as string) error {
 		"List)")
 }
 
-// Acceptable returns the first media type of an Accept header that the server supports, by quality and then
-// by order, like Kubernetes. protobuf reports whether the kind has a protobuf form; the metadata of every
-// kind has.
-func Acceptable(header string, protobuf bool) (chosen Media, ok bool) {
+// Forms are the forms that not every kind has: custom resources have no protobuf, although their metadata has, and
+// reviews are not shown in tables.
+type Forms struct{ Protobuf, Table bool }
+
+// Acceptable returns the first media type of an Accept header that the server supports for a kind with these forms, by
+// quality and then by order, like Kubernetes.
+func Acceptable(header string, forms Forms) (chosen Media, ok bool) {
 	if header == "" || header == "*/*" || header == JSON {
 		return Media{Name: JSON}, true
 	}
@@ -118,7 +121,7 @@ func Acceptable(header string, protobuf bool) (chosen Media, ok bool) {
 			if clause.Type != "*" && clause.Type != kind || clause.SubType != "*" && clause.SubType != sub {
 				continue
 			}
-			if chosen, ok = offered(name, clause.Params, protobuf); ok {
+			if chosen, ok = offered(name, clause.Params, forms); ok {
 				return chosen, true
 			}
 		}
@@ -127,18 +130,18 @@ func Acceptable(header string, protobuf bool) (chosen Media, ok bool) {
 }
 
 // offered returns a media type with the client's parameters. ok reports whether the server supports it.
-func offered(name string, params map[string]string, protobuf bool) (m Media, ok bool) {
+func offered(name string, params map[string]string, forms Forms) (m Media, ok bool) {
 	m = Media{Name: name, As: params["as"], Version: params["v"]}
 	if stream := params["stream"]; stream != "" && (stream != "watch" || name == YAML) || params["sv"] != "" {
 		return m, false
 	}
 	if m.As == "" && m.Version == "" && params["g"] == "" {
-		return m, protobuf || name != Protobuf
+		return m, forms.Protobuf || name != Protobuf
 	}
 	if params["g"] != "meta.k8s.io" || m.Version != "v1" && m.Version != "v1beta1" {
 		return m, false
 	}
-	return m, m.As == AsTable && name != Protobuf || m.As == AsPartial || m.As == AsPartialList
+	return m, m.As == AsTable && forms.Table && name != Protobuf || m.As == AsPartial || m.As == AsPartialList
 }
 
 // named reports whether an Accept header names a media type that Kubernetes' router accepts for built-in

@@ -145,19 +145,40 @@ func (v *projection) trustBundleName(name string, path *field.Path) {
 	}
 }
 
+// The limits of a certificate's lifetime, in seconds: an hour, 91 days, and a day for the signers of Kubernetes.
+const (
+	shortestCertificate          = 60 * 60
+	longestCertificate           = 91 * 24 * 60 * 60
+	longestKubernetesCertificate = 24 * 60 * 60
+)
+
+// isKubernetesSigner reports whether a signer is in the domain kubernetes.io.
+func isKubernetesSigner(name string) bool {
+	domain, _, _ := strings.Cut(name, "/")
+	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io")
+}
+
 // certificate validates a PodCertificateProjection (API reference).
 func (v *projection) certificate(c *corev1.PodCertificateProjection, path *field.Path) {
 	v.add(validateSignerName(c.SignerName, path.Child("signerName"))...)
 	v.add(fieldcheck.Choice(path.Child("keyType"), c.KeyType, "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519",
 		"RSA3072", "RSA4096")...)
-	if s := c.MaxExpirationSeconds; s != nil && *s < 60*60 {
-		v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s, "must be at least 3600"))
-	} else if s != nil && *s > 91*24*60*60 {
-		v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s, "must be at most 7862400"))
+	if s := c.MaxExpirationSeconds; s != nil {
+		longest := int32(longestCertificate)
+		if isKubernetesSigner(c.SignerName) {
+			longest = longestKubernetesCertificate
+		}
+		if *s < shortestCertificate {
+			v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s,
+				fmt.Sprintf("if provided, maxExpirationSeconds must be >= %d", shortestCertificate)))
+		} else if *s > longest {
+			v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s,
+				fmt.Sprintf("if provided, maxExpirationSeconds must be <= %d", longest)))
+		}
 	}
 	if c.CredentialBundlePath == "" && c.KeyPath == "" && c.CertificateChainPath == "" {
 		v.add(field.Required(path,
-			"at least one of credentialBundlePath, keyPath and certificateChainPath must be specified"))
+			"specify at least one of credentialBundlePath, keyPath, and certificateChainPath"))
 	}
 	v.file(c.CredentialBundlePath, path.Child("credentialBundlePath"))
 	v.file(c.KeyPath, path.Child("keyPath"))

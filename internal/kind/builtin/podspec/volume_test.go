@@ -95,6 +95,18 @@ func TestProjectedVolumeRules(t *testing.T) {
 		{"a certificate's key is of a known type", "API reference, PodCertificateProjection",
 			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: DSA, keyPath: k}}]}}]`, ``,
 			`spec.volumes[0].projected.sources[0].podCertificate.keyType: Unsupported value: "DSA": supported values: "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096"`},
+		{"a certificate lives an hour", "API reference, PodCertificateProjection",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: k, maxExpirationSeconds: 3599}}]}}]`, ``,
+			`spec.volumes[0].projected.sources[0].podCertificate.maxExpirationSeconds: Invalid value: 3599: if provided, maxExpirationSeconds must be >= 3600`},
+		{"a certificate lives at most 91 days", "API reference, PodCertificateProjection",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: k, maxExpirationSeconds: 7862401}}]}}]`, ``,
+			`spec.volumes[0].projected.sources[0].podCertificate.maxExpirationSeconds: Invalid value: 7862401: if provided, maxExpirationSeconds must be <= 7862400`},
+		{"a certificate of Kubernetes lives at most a day", "API reference, PodCertificateProjection",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: kubernetes.io/c, keyType: ED25519, keyPath: k, maxExpirationSeconds: 86401}}]}}]`, ``,
+			`spec.volumes[0].projected.sources[0].podCertificate.maxExpirationSeconds: Invalid value: 86401: if provided, maxExpirationSeconds must be <= 86400`},
+		{"a certificate is in a file", "API reference, PodCertificateProjection",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: ED25519}}]}}]`, ``,
+			`spec.volumes[0].projected.sources[0].podCertificate: Required value: specify at least one of credentialBundlePath, keyPath, and certificateChainPath`},
 	})
 }
 
