@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/resourcequota"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/controllers/servicecidr"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
 	"github.com/bowline-dev/bowline/internal/controllers/vacprotection"
@@ -39,6 +40,7 @@ var (
 	deployments     = v1("apps", "deployments")
 	endpoints       = v1("", "endpoints")
 	endpointSlices  = v1("discovery.k8s.io", "endpointslices")
+	ipAddresses     = v1("networking.k8s.io", "ipaddresses")
 	jobs            = v1("batch", "jobs")
 	leases          = v1("coordination.k8s.io", "leases")
 	namespaces      = v1("", "namespaces")
@@ -50,6 +52,7 @@ var (
 	resourceQuotas  = v1("", "resourcequotas")
 	revisions       = v1("apps", "controllerrevisions")
 	serviceAccounts = v1("", "serviceaccounts")
+	serviceCIDRs    = v1("networking.k8s.io", "servicecidrs")
 	services        = v1("", "services")
 	statefulSets    = v1("apps", "statefulsets")
 	volumes         = v1("", "persistentvolumes")
@@ -80,6 +83,7 @@ var needs = map[string][]schema.GroupVersionResource{
 	resourcequota.Name:          {definitions, pods, resourceQuotas},
 	scheduler.Name:              {namespaces, nodes, budgets, pods},
 	serviceaccount.Name:         {configMaps, namespaces, serviceAccounts},
+	servicecidr.Name:            {ipAddresses, serviceCIDRs},
 	statefulset.Name:            {revisions, claims, pods, statefulSets},
 	ttlafterfinished.Name:       {jobs},
 	vacprotection.Name:          {claims, volumes, volumeClasses},

@@ -111,9 +111,9 @@ type Options struct {
 	// Controllers selects among the names that the function Controllers returns, as kube-controller-manager does: a
 	// name enables a controller, -name disables it, * enables all others. Start fails for an unknown name. A nil or
 	// empty list selects the controllers without which the API is incomplete: they delete the contents of namespaces,
-	// create their ServiceAccounts and root certificate ConfigMaps, collect garbage, protect PersistentVolumeClaims in
-	// use, delete orphaned pods and finished Jobs, and count the usage of quotas. NoControllers as the only entry
-	// selects none.
+	// create their ServiceAccounts and root certificate ConfigMaps, collect garbage, protect PersistentVolumeClaims and
+	// ranges of service addresses in use, delete orphaned pods and finished Jobs, and count the usage of quotas.
+	// NoControllers as the only entry selects none.
 	Controllers []string
 	// Admission turns built-in admission plugins on or off: NAME turns a plugin on, -NAME turns it off, and the last
 	// entry for a name decides. Plugins without an entry have Kubernetes' default, except that ServiceAccount is off,

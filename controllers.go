@@ -27,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/resourcequota"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/controllers/servicecidr"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
 	"github.com/bowline-dev/bowline/internal/controllers/vacprotection"
@@ -61,6 +62,7 @@ var controllers = map[string]func(*controller.Manager){
 	podgc.Name:            func(m *controller.Manager) { podgc.Add(m) },
 	resourcequota.Name:    func(m *controller.Manager) { resourcequota.Add(m) },
 	serviceaccount.Name:   func(m *controller.Manager) { serviceaccount.Add(m) },
+	servicecidr.Name:      func(m *controller.Manager) { servicecidr.Add(m) },
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 
 	validatingadmissionpolicystatus.Name: func(m *controller.Manager) { validatingadmissionpolicystatus.Add(m) },
@@ -72,7 +74,7 @@ var controllers = map[string]func(*controller.Manager){
 // with a test that changes these objects itself.
 var defaultControllers = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
-	pvcprotection.Name, pvprotection.Name, vacprotection.Name,
+	pvcprotection.Name, pvprotection.Name, servicecidr.Name, vacprotection.Name,
 }
 
 // Controllers returns the sorted names of the controllers that a plane can run.

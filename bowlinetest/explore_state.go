@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
@@ -43,11 +44,23 @@ func (x *exploration) read(changes []fault.Change, at object.Revision) (versions
 			continue
 		}
 		var err error
-		if all[resource], err = x.server.List(x.ctx, resource, at); err != nil {
+		if all[resource], err = x.list(x.ctx, resource, at); err != nil {
 			return nil, nil, err
 		}
 	}
 	return known, all, nil
+}
+
+// list lists the compared objects of a resource. An IPAddress of a service is left out: its service has the address.
+func (x *exploration) list(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) (
+	[]state.Object, error) {
+	objects, err := x.server.List(ctx, resource, at)
+	if resource.Group == networkingv1.GroupName && resource.Resource == "ipaddresses" {
+		objects = slices.DeleteFunc(objects, func(o state.Object) bool {
+			return o.GetLabels()[networkingv1.LabelManagedBy] != ""
+		})
+	}
+	return objects, err
 }
 
 // state reads the current state of all resources that ever had an object.
@@ -108,7 +121,7 @@ func (c *checker) check(ctx context.Context, changes []fault.Change) {
 	changed := false
 	for i, change := range changes {
 		if resource, ok := c.known.of(change); ok {
-			objects, err := c.server.List(ctx, resource, change.Revision)
+			objects, err := c.list(ctx, resource, change.Revision)
 			if err != nil {
 				if ctx.Err() == nil {
 					c.faults.Fail("reading the state at revision %d: %v", change.Revision, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,6 +108,9 @@ func (s *stage) all() (all []object) {
 			s.t.Fatal(err)
 		}
 		for _, item := range page.Items {
+			if gvr.Resource == "ipaddresses" && item.GetLabels()[networkingv1.LabelManagedBy] != "" {
+				continue // its service stands for it
+			}
 			all = append(all, object{item, r.SingularName, gvr == events})
 		}
 	}

@@ -23,7 +23,8 @@
 // deleted one, ! for an event, and ? for the error of a command. For a long list, only the changed fields or
 // the added and removed items are shown. What differs from run to run is replaced: generated names and the
 // addresses of pods on simulated nodes are numbered in the order of the commands that created them, and times
-// count from the start. All other lines between the commands are prose and are preserved.
+// count from the start. The IPAddresses of services, which differ too, are left out. All other lines between the
+// commands are prose and are preserved.
 //
 // If more than 20 lines differ only in such numbers, one line replaces them, and these names are shown
 // without numbers from then on:

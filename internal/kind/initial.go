@@ -7,6 +7,8 @@ type Initial struct {
 	// Correct updates a stored object from an earlier start, and reports whether it changed anything. If it
 	// is nil, a stored object is not changed.
 	Correct func(stored Object) bool
+	// Subresource is the subresource through which Correct writes, such as status; empty for the object itself.
+	Subresource string
 	// NeedsReplacement reports whether a stored object cannot be corrected by an update: then it is deleted and Object
 	// is created. If it is nil, every stored object can be corrected.
 	NeedsReplacement func(stored Object) bool

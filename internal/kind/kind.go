@@ -103,11 +103,13 @@ type Kind interface {
 	Finished(obj Object) bool
 
 	// Assign chooses the values that an object of a kind with Info.Claims leaves to the server (old is nil on create).
-	// taken reports whether another object owns a claim. If a concurrent write wins a chosen value, Assign is called
-	// again on a fresh copy of the request.
-	Assign(obj, old Object, taken func(Claim) bool) field.ErrorList
+	// errs reject the object; err reports that the server has no value to choose. If a concurrent write wins a chosen
+	// value, Assign is called again on a fresh copy of the request.
+	Assign(obj, old Object, values Values) (errs field.ErrorList, err error)
 	// Claims returns the claims of obj.
 	Claims(obj Object) []Claim
+	// Record returns the object that shows a claim of obj to clients, without a UID. The claim has a Resource.
+	Record(c Claim, obj Object) Object
 }
 
 // Info describes a kind.
@@ -144,12 +146,12 @@ type Info struct {
 	// no other verb.
 	Review bool
 
-	// SetAuthor sets the fields of a new object that identify its author. It is called after Prepare, and nil for a
-	// kind without such fields.
 	// Computed marks a kind whose objects the server computes for each read and does not store. The kind serves get and
 	// list only.
 	Computed bool
 
+	// SetAuthor sets the fields of a new object that identify its author. It is called after Prepare, and nil for a
+	// kind without such fields.
 	SetAuthor func(obj Object, author Author)
 
 	// Acts makes a create of the kind act on an existing object of another kind with the same name, instead of storing
@@ -345,12 +347,4 @@ type Author struct {
 type Act struct {
 	Resource    schema.GroupResource
 	Subresource string
-}
-
-// Claim is a value, such as an address, that at most one object of a server may own. It is committed together
-// with its owner, which makes the ownership exclusive.
-type Claim struct {
-	// Space is the namespace of unique values, such as "serviceips".
-	Space string
-	Value string
 }

@@ -43,9 +43,10 @@ type Rules[P any] struct {
 	Row func(obj P, now time.Time) []any
 	// GracePeriod implements Kind.GracePeriod, for kinds with Info.Graceful.
 	GracePeriod func(obj P, requested *int64) int64
-	// Assign and Claims implement the methods of Kind, for kinds with Info.Claims.
-	Assign func(obj, old P, taken func(Claim) bool) field.ErrorList
+	// Assign, Claims and Record implement the methods of Kind, for kinds with Info.Claims.
+	Assign func(obj, old P, values Values) (errs field.ErrorList, err error)
 	Claims func(obj P) []Claim
+	Record func(c Claim, obj P) Object
 	// Versions maps an apiVersion to its conversion. It holds the endpoints whose Go struct differs from the
 	// hub's.
 	Versions map[string]Version[P]
@@ -246,11 +247,11 @@ func (k *Typed[T, P]) BeginDelete(Object) (keep bool) { return false }
 func (k *Typed[T, P]) Finished(Object) bool { return true }
 
 // Assign implements Kind.
-func (k *Typed[T, P]) Assign(obj, old Object, taken func(Claim) bool) field.ErrorList {
+func (k *Typed[T, P]) Assign(obj, old Object, values Values) (errs field.ErrorList, err error) {
 	if k.rules.Assign == nil {
-		return nil
+		return nil, nil
 	}
-	return k.rules.Assign(obj.(P), orNil[T, P](old), taken)
+	return k.rules.Assign(obj.(P), orNil[T, P](old), values)
 }
 
 // Claims implements Kind.
@@ -259,6 +260,14 @@ func (k *Typed[T, P]) Claims(obj Object) []Claim {
 		return nil
 	}
 	return k.rules.Claims(obj.(P))
+}
+
+// Record implements Kind.
+func (k *Typed[T, P]) Record(c Claim, obj Object) Object {
+	if k.rules.Record == nil {
+		return nil
+	}
+	return k.rules.Record(c, obj.(P))
 }
 
 // Columns implements Kind.

@@ -212,6 +212,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err == nil {
 		err = s.expiry.Load(ctx, o.DisableExpiry)
 	}
+	if err == nil && o.Initial != nil {
+		if failed := writer.ConvertClaims(ctx); failed != nil { // the claims hold as they are
+			o.Log.Warn("claims of an earlier version are not converted", "error", failed)
+		}
+		err = ctx.Err()
+	}
 	if err == nil {
 		err = operations.Bootstrap(ctx, o.Log, s.initial(o.Initial), writer.Ensure)
 	}

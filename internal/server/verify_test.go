@@ -117,6 +117,7 @@ func TestVerifyIntactStore(t *testing.T) {
 func TestVerifyReportsProblems(t *testing.T) {
 	t.Parallel()
 	const definition = "apiextensions.k8s.io/customresourcedefinitions//widgets.example.com"
+	const address = "networking.k8s.io/ipaddresses//10.0.0.77"
 	remove := func(key object.Key) func(*testing.T, *store.Store) {
 		return func(t *testing.T, s *store.Store) { put(t, s, store.Change{Key: key}) }
 	}
@@ -141,13 +142,15 @@ func TestVerifyReportsProblems(t *testing.T) {
 				put(t, s, store.Change{Key: w.Key, Object: object.New(w.Header, nil, encoding)})
 			},
 			[]string{"example.com/widgets/default/w no-definition: it is stored in example.com/v0, which its definition does not have"}},
-		"a claim that is gone": {remove("claims.internal/serviceips//10.0.0.77"), []string{
+		"a claim that is gone": {remove(address), []string{
 			"/services/default/s lost-claim: it uses 10.0.0.77 of serviceips without a claim"}},
 		"a claim without its owner": {remove("/services/default/s"), []string{
 			`claims.internal/nodeports//30001 lost-claim: its owner "default/s" does not exist`,
-			`claims.internal/serviceips//10.0.0.77 lost-claim: its owner "default/s" does not exist`}},
-		"another's claim": {replace("claims.internal/serviceips//10.0.0.77", "default/s", "default/t"), []string{
-			`claims.internal/serviceips//10.0.0.77 lost-claim: its claim is recorded for "default/t", but "default/s" uses the value`}},
+			`networking.k8s.io/ipaddresses//10.0.0.77 lost-claim: its owner "default/s" does not exist`}},
+		"another's claim": {replace("claims.internal/nodeports//30001", "default/s", "default/t"), []string{
+			`claims.internal/nodeports//30001 lost-claim: its claim is recorded for "default/t", but "default/s" uses the value`}},
+		"another's address": {replace(address, "\x22\x01s", "\x22\x01t"), []string{
+			`networking.k8s.io/ipaddresses//10.0.0.77 lost-claim: its claim is recorded for "default/t", but "default/s" uses the value`}},
 		"a schema that is broken": {replace("example.com/widgets/default/w", `"size":5`, `"size":"s"`), []string{
 			"example.com/widgets/default/w invalid: [spec.size: Invalid value"}},
 		"a value that the schema does not know": {replace("example.com/widgets/default/w", `"red"`, `"green"`),

@@ -23,8 +23,8 @@ type Object = *unstructured.Unstructured
 
 // State is the state of a plane at one point of a run.
 type State struct {
-	// Objects are all objects except Events and Leases, sorted by name. They include the objects that every
-	// plane has.
+	// Objects are all objects except Events, Leases and the IPAddresses of services, sorted by name. They include the
+	// objects that every plane has.
 	Objects []Object
 	// External is the result of the scenario's ExternalState. In an invariant, Objects are those of one commit,
 	// whereas External is read when the invariant is checked, at the same instant of virtual time or later.

@@ -2,8 +2,11 @@ package builtin
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -13,9 +16,9 @@ import (
 )
 
 // Initial returns the objects that every cluster has from the start: four namespaces, the system's priority
-// classes, and the service of the API with its endpoints. A server creates those that do not exist. id is the
-// uid of kube-system, which identifies the cluster; if it is empty, the server generates one. at is the
-// address of the server, with which the service of an earlier start is updated; an invalid address means that
+// classes, the range of service addresses, and the service of the API with its endpoints. A server creates those that
+// do not exist. id is the uid of kube-system, which identifies the cluster; if it is empty, the server generates one.
+// at is the address of the server, with which the service of an earlier start is updated; an invalid address means that
 // other machines cannot reach the server.
 func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 	var objects []kind.Initial
@@ -33,9 +36,35 @@ func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 	for _, class := range scheduling.SystemClasses() {
 		objects = append(objects, kind.Initial{Object: class})
 	}
+	objects = append(objects, kind.Initial{Object: serviceCIDR()},
+		kind.Initial{Object: serviceCIDR(), OnlyCorrect: true, Subresource: "status", Correct: setReady})
 	port := int(at.Port())
 	return append(append(objects, kind.Initial{Object: apiService(port), Correct: setTargetPort(port)}),
 		apiEndpoints(at)...)
+}
+
+// serviceCIDR returns the object with the default range of service addresses.
+func serviceCIDR() *networkingv1.ServiceCIDR {
+	return &networkingv1.ServiceCIDR{
+		TypeMeta:   metav1.TypeMeta{Kind: "ServiceCIDR", APIVersion: networkingv1.SchemeGroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{Name: kind.DefaultServiceCIDR},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{kind.DefaultServiceRange}},
+	}
+}
+
+// setReady sets the condition of the default range, unless a controller has set it, or a user has chosen another range
+// (pkg/controlplane/controller/defaultservicecidr).
+func setReady(stored kind.Object) bool {
+	c := stored.(*networkingv1.ServiceCIDR)
+	ready := meta.FindStatusCondition(c.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
+	if c.DeletionTimestamp != nil || !slices.Equal(c.Spec.CIDRs, serviceCIDR().Spec.CIDRs) ||
+		ready != nil && ready.Status != metav1.ConditionUnknown {
+		return false
+	}
+	return meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+		Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
+		Message: "Kubernetes default Service CIDR is ready",
+	})
 }
 
 // setTargetPort corrects the target port of the API's service. Kubernetes has not done so since 1.17, because its

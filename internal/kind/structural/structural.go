@@ -118,10 +118,15 @@ func (k *Kind) BeginDelete(kind.Object) (keep bool) { return false }
 func (k *Kind) Finished(kind.Object) bool { return true }
 
 // Assign implements kind.Kind: custom resources own no unique values.
-func (k *Kind) Assign(kind.Object, kind.Object, func(kind.Claim) bool) field.ErrorList { return nil }
+func (k *Kind) Assign(kind.Object, kind.Object, kind.Values) (field.ErrorList, error) {
+	return nil, nil
+}
 
 // Claims implements kind.Kind.
 func (k *Kind) Claims(kind.Object) []kind.Claim { return nil }
+
+// Record implements kind.Kind.
+func (k *Kind) Record(kind.Claim, kind.Object) kind.Object { return nil }
 
 // Prototype implements kind.Kind: custom resources do not support strategic merge patches.
 func (k *Kind) Prototype(string) runtime.Object { return nil }

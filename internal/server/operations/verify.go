@@ -80,10 +80,11 @@ func (v *Verifier) Verify(ctx context.Context, snapshot *store.Snapshot) iter.Se
 				return
 			}
 			run.found = run.found[:0]
-			if o.Key.GroupResource().Group == claim.Group {
-				run.checkClaim(o)
-			} else {
+			if o.Key.GroupResource().Group != claim.Group {
 				run.checkObject(o)
+			}
+			if claim.Is(o) {
+				run.checkClaim(o)
 			}
 			for _, f := range run.found {
 				if !yield(f, nil) {
@@ -97,6 +98,7 @@ func (v *Verifier) Verify(ctx context.Context, snapshot *store.Snapshot) iter.Se
 // verification is the check of one snapshot.
 type verification struct {
 	*Verifier
+	claims   claim.Claims
 	ctx      context.Context
 	snapshot *store.Snapshot
 	uids     map[types.UID]bool
@@ -109,7 +111,8 @@ type verification struct {
 
 // newVerification collects the uids, definitions and claimed values that objects may refer to.
 func newVerification(ctx context.Context, verifier *Verifier, snapshot *store.Snapshot) *verification {
-	v := &verification{Verifier: verifier, ctx: ctx, snapshot: snapshot,
+	v := &verification{Verifier: verifier, claims: claim.Claims{Store: verifier.Store, Kinds: verifier.Kinds},
+		ctx: ctx, snapshot: snapshot,
 		uids:    make(map[types.UID]bool, snapshot.Size()),
 		defined: map[schema.GroupResource]bool{}, claimed: map[object.Key]string{}}
 	for o := range snapshot.All() {
@@ -128,7 +131,9 @@ func newVerification(ctx context.Context, verifier *Verifier, snapshot *store.Sn
 		snapshot.Scan(object.Prefix(k.Info().GroupResource(), ""), "", func(o *object.Object) bool {
 			if obj, err := stored.Decode(k, o); err == nil {
 				for _, c := range k.Claims(obj) {
-					v.claimed[claim.Key(c)] = obj.GetNamespace() + "/" + obj.GetName()
+					for _, key := range v.claims.Keys(c) {
+						v.claimed[key] = obj.GetNamespace() + "/" + obj.GetName()
+					}
 				}
 			}
 			return true
@@ -137,8 +142,8 @@ func newVerification(ctx context.Context, verifier *Verifier, snapshot *store.Sn
 	return v
 }
 
-// checkObject checks an object that is not a claim: its namespace, its definition, its header, its owners, its claims
-// and the rules of its kind.
+// checkObject checks an object that is not a hidden record: its namespace, its definition, its header, its owners, its
+// claims and the rules of its kind.
 func (v *verification) checkObject(o *object.Object) {
 	gr := o.Key.GroupResource()
 	if namespace := o.Key.Namespace(); namespace != "" && !v.exists(object.KeyOf(stored.Namespaces, "", namespace)) {
@@ -181,7 +186,7 @@ func (v *verification) checkObject(o *object.Object) {
 	}
 	if k.Info().Claims {
 		for _, c := range k.Claims(obj) {
-			if !v.exists(claim.Key(c)) {
+			if !slices.ContainsFunc(v.claims.Keys(c), v.exists) {
 				v.report(o.Key, LostClaim,
 					"it uses %s of %s without a claim, so another object may be assigned the same value", c.Value,
 					c.Space)
@@ -217,11 +222,12 @@ func (v *verification) validate(k kind.Kind, obj kind.Object) (errs field.ErrorL
 	return append(errs, k.Validate(v.ctx, obj, old, "")...)
 }
 
-// checkClaim checks that the owner of a claim uses its value. The owner may be an object that cannot be read.
+// checkClaim checks that the owner of a claim uses its value. The owner may be an object that cannot be read. An
+// IPAddress that a user made is only a claim if a service uses its address.
 func (v *verification) checkClaim(o *object.Object) {
-	recorded := claim.Owner(o)
+	recorded := v.claims.Owner(o)
 	switch owner, ok := v.claimed[o.Key]; {
-	case ok && owner == recorded:
+	case ok && owner == recorded, !ok && !claim.Managed(o):
 		return
 	case ok:
 		v.report(o.Key, LostClaim, "its claim is recorded for %q, but %q uses the value", recorded, owner)

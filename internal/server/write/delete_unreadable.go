@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
-	"github.com/bowline-dev/bowline/internal/server/claim"
 	"github.com/bowline-dev/bowline/internal/server/stage"
 	"github.com/bowline-dev/bowline/internal/server/status"
 	"github.com/bowline-dev/bowline/internal/store"
@@ -37,8 +37,35 @@ func (op *removal) removeUnreadable() error {
 	if len(op.options.DryRun) > 0 {
 		return nil
 	}
-	_, err := op.Store.Commit(req.Context(), store.Change{Key: current.Key, Expect: store.At(current.Revision)})
-	return err
+	return op.discard(store.Change{Key: current.Key, Expect: store.At(current.Revision)})
+}
+
+// discard commits the removal of an object that cannot be decoded, with that of its claims.
+func (op *removal) discard(change store.Change) error {
+	ctx, changes := op.req.Context(), []store.Change{change}
+	address := op.req.Stored == kind.IPAddresses && op.req.Info.Builtin
+	switch {
+	case op.req.Info.Claims: // they record their owner
+		snapshot, err := op.Store.Snapshot(ctx, store.Latest())
+		if err != nil {
+			return err
+		}
+		changes = append(changes, op.claims.Drop(snapshot, change.Key)...)
+	case address:
+		more, err := op.claims.Retain(ctx, change.Key, nil)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, more...)
+	}
+	op.req.Spans.At(stage.Commit)
+	if _, err := op.Store.Commit(ctx, changes...); err != nil {
+		return err
+	}
+	if address {
+		op.restoreAddress(ctx, change.Key)
+	}
+	return nil
 }
 
 // removeDamaged removes an object that the store cannot read, without admission, preconditions and finalizers, and
@@ -55,21 +82,7 @@ func (op *removal) removeDamaged(key object.Key) error {
 	if len(o.DryRun) > 0 {
 		return nil
 	}
-	changes := []store.Change{{Key: key, Expect: store.Anything()}}
-	if req.Info.Claims { // the object cannot be decoded, but its claims record their owner
-		snapshot, err := op.Store.Snapshot(req.Context(), store.Latest())
-		if err != nil {
-			return err
-		}
-		snapshot.Scan(claim.Group+"/", "", func(o *object.Object) bool {
-			if claim.Owner(o) == key.Namespace()+"/"+key.Name() {
-				changes = append(changes, store.Change{Key: o.Key, Expect: store.Anything()})
-			}
-			return true
-		})
-	}
-	req.Spans.At(stage.Commit)
-	if _, err := op.Store.Commit(req.Context(), changes...); err != nil {
+	if err := op.discard(store.Change{Key: key, Expect: store.Anything()}); err != nil {
 		return err
 	}
 	op.Log.Warn("an object that could not be read was deleted", "key", key, "user", req.User.Name)

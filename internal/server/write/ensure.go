@@ -31,8 +31,8 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 	if w.Definitions.Defined(key.GroupResource()) {
 		return false, nil
 	}
-	op := func(e *kind.Endpoint) *operation {
-		req := request.New(ctx, &request.Route{}, kind.Entry{Kind: k, Endpoint: e}, nil)
+	op := func(e *kind.Endpoint, subresource string) *operation {
+		req := request.New(ctx, &request.Route{Subresource: subresource}, kind.Entry{Kind: k, Endpoint: e}, nil)
 		return &operation{Writer: w, req: req, WriteOptions: request.WriteOptions{Manager: ownManager}, admitted: true}
 	}
 	for {
@@ -44,9 +44,9 @@ func (w *Writer) Ensure(ctx context.Context, i kind.Initial) (existed bool, err 
 		case current == nil && i.OnlyCorrect:
 			return false, nil
 		case current == nil:
-			err = op(k.Info().Endpoint(gvk.GroupVersion())).createInitial(key, i.Object.DeepCopyObject().(kind.Object))
+			err = op(k.Info().Endpoint(gvk.GroupVersion()), "").createInitial(key, i.Object.DeepCopyObject().(kind.Object))
 		case i.Correct != nil:
-			needsReplacement, err = op(&k.Info().Endpoints[0]).correct(current, i)
+			needsReplacement, err = op(&k.Info().Endpoints[0], i.Subresource).correct(current, i)
 		}
 		// Retry after another server of the store has committed, or after an object that must be replaced was deleted.
 		var conflict *store.ConflictError
@@ -114,7 +114,7 @@ func (op *operation) correct(current *object.Object, i kind.Initial) (needsRepla
 		return false, nil
 	}
 	op.own()
-	k.Prepare(op.obj, op.old, "")
+	k.Prepare(op.obj, op.old, i.Subresource)
 	if err := op.validate(); err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package write
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,6 +48,8 @@ type operation struct {
 	obj kind.Object
 
 	also alongside
+	// ranges are the ranges of addresses of the last assignment.
+	ranges []claim.Range
 
 	// fresh is the result: the committed object, or current if the operation changed nothing. If it is nil, state is
 	// the result: that of a dry run, or the last state of a removed object.
@@ -159,12 +162,22 @@ func (op *operation) callPlugins(step string, a *admission.Attributes) (err erro
 
 // assign lets a kind with claims choose the values that obj leaves to the server.
 func (op *operation) assign() error {
-	s, k := op.Store, op.req.Kind
-	taken := func(c kind.Claim) bool {
-		key := claim.Key(c)
-		return s.Get(key) != nil || s.Damage(key) != nil
+	k := op.req.Kind
+	var unreadable error
+	errs, err := k.Assign(op.obj, op.old, kind.Values{Taken: op.claims.Taken, Ranges: func() (prefixes []netip.Prefix) {
+		op.ranges, unreadable = op.claims.Ranges(op.req.Context())
+		for _, r := range op.ranges {
+			prefixes = append(prefixes, r.Prefix)
+		}
+		return prefixes
+	}})
+	switch {
+	case unreadable != nil:
+		return unreadable
+	case err != nil:
+		return apierrors.NewInternalError(err)
 	}
-	return status.Invalid(k, op.obj.GetName(), k.Assign(op.obj, op.old, taken))
+	return status.Invalid(k, op.obj.GetName(), errs)
 }
 
 // validate is the stage in which the kind's rules and then the plugins reject obj, as it would be stored.
@@ -284,7 +297,11 @@ func (op *operation) commit(change store.Change, obj, old kind.Object, also ...s
 	change.Quota = max(change.Quota, op.quotaClass())
 	changes := append(also, change)
 	if op.req.Info.Claims {
-		changes = append(changes, claim.Changes(k, obj, old)...)
+		claims, err := op.claims.Changes(k, obj, old, op.ranges)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, claims...)
 	}
 	// last: a conflict of the write itself takes precedence
 	changes = append(changes, op.also.changesBeside(change.Key)...)
@@ -322,8 +339,19 @@ func (op *operation) finish(change store.Change, also ...store.Change) error {
 			return err
 		}
 	}
+	retain := op.req.Stored == kind.IPAddresses && op.req.Info.Builtin
+	if retain {
+		more, err := op.claims.Retain(op.req.Context(), change.Key, op.current)
+		if err != nil {
+			return err
+		}
+		also = append(also, more...)
+	}
 	if err := op.commit(change, nil, old, also...); err != nil {
 		return err
+	}
+	if retain {
+		op.restoreAddress(op.req.Context(), change.Key)
 	}
 	op.obj.SetResourceVersion(op.current.Revision.String())
 	op.state = op.obj

@@ -18,6 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
 	"github.com/bowline-dev/bowline/internal/plugins"
+	"github.com/bowline-dev/bowline/internal/server/claim"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/review"
 	"github.com/bowline-dev/bowline/internal/server/stored"
@@ -77,10 +78,26 @@ type Expiry interface {
 type Writer struct {
 	Options
 	owners owners
+	claims claim.Claims
 }
 
 // New returns a Writer. It calls nothing in the options before the first write.
-func New(o Options) *Writer { return &Writer{Options: o} }
+func New(o Options) *Writer {
+	return &Writer{Options: o, claims: claim.Claims{Store: o.Store, Kinds: o.Kinds}}
+}
+
+// ConvertClaims prepares claims that an earlier version has left: see claim.Claims.Convert.
+func (w *Writer) ConvertClaims(ctx context.Context) error { return w.claims.Convert(ctx) }
+
+// restoreAddress creates an IPAddress again that was removed while a service uses the address, as Kubernetes' repair
+// controller does. The end of ctx does not prevent that.
+func (w *Writer) restoreAddress(ctx context.Context, key object.Key) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
+	defer cancel()
+	if err := w.claims.Restore(ctx, key.Name()); err != nil {
+		w.Log.Warn("an address that a service uses has no IPAddress until the next start", "key", key, "error", err)
+	}
+}
 
 // Forget removes what is cached for a resource whose kind was replaced or is no longer served.
 func (w *Writer) Forget(gr schema.GroupResource) { w.owners.forget(gr) }

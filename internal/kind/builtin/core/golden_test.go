@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,9 @@ func created(k kind.Kind, apiVersion, namespace string, body []byte, taken func(
 	k.Prepare(obj, nil, "")
 	var errs field.ErrorList
 	if c := k; c.Info().Claims {
-		errs = c.Assign(obj, nil, taken)
+		if errs, err = c.Assign(obj, nil, kind.Values{Taken: taken, Ranges: defaultRange}); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
 	}
 	if len(errs) == 0 {
 		name := validation.ValidateNameFunc(k.Info().ValidName)
@@ -75,6 +78,10 @@ func created(k kind.Kind, apiVersion, namespace string, body []byte, taken func(
 }
 
 func free(kind.Claim) bool { return false }
+
+func defaultRange() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix(kind.DefaultServiceRange)}
+}
 
 // skippedCreates lists the recorded creates whose response other packages produce.
 var skippedCreates = map[string]map[int]string{

@@ -75,7 +75,11 @@ func read(t *testing.T, k kind.Kind, version, body string) kind.Object {
 
 func assign(k kind.Kind, obj, old kind.Object) field.ErrorList {
 	if c := k; c.Info().Claims {
-		return c.Assign(obj, old, free)
+		errs, err := c.Assign(obj, old, kind.Values{Taken: free, Ranges: defaultRange})
+		if err != nil {
+			errs = append(errs, field.InternalError(nil, err))
+		}
+		return errs
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ func serviceKind(cache *object.Cache) kind.Kind {
 		Row:     serviceRow,
 		Assign:  assignService,
 		Claims:  serviceClaims,
+		Record:  recordAddress,
 	})
 }
 

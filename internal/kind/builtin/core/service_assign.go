@@ -6,31 +6,26 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// The ranges of service addresses and node ports. The static part at the start of each range is assigned
-// automatically only when the rest is used up, so that values that users choose from it are likely to be free
-// (KEP-3070, KEP-3668).
+// The range of node ports. The static part at its start is assigned automatically only when the rest is used up, so
+// that ports that users choose from it are likely to be free (KEP-3668).
 const (
-	addressSpace  = "serviceips"
 	nodePortSpace = "nodeports"
 
 	firstNodePort, lastNodePort = 30000, 32767
 	staticNodePorts             = 86
-
-	addressCount    = 254
-	staticAddresses = 16
 )
-
-// firstAddress is the first service address.
-var firstAddress = netip.MustParseAddr("10.0.0.1")
 
 // Errors of assignments, with Kubernetes' wording.
 var (
@@ -47,7 +42,9 @@ var (
 func serviceClaims(s *corev1.Service) (claims []kind.Claim) {
 	if hasClusterIP(&s.Spec) && !headless(&s.Spec) {
 		for _, ip := range s.Spec.ClusterIPs {
-			claims = append(claims, addressClaim(ip))
+			if addr, ok := parseAddress(ip); ok {
+				claims = append(claims, kind.AddressClaim(addr))
+			}
 		}
 	}
 	ports := nodePortsOf(&s.Spec)
@@ -60,7 +57,11 @@ func serviceClaims(s *corev1.Service) (claims []kind.Claim) {
 	return claims
 }
 
-func addressClaim(ip string) kind.Claim { return kind.Claim{Space: addressSpace, Value: ip} }
+// parseAddress parses an address, of which services of earlier versions may have another form than the canonical one.
+func parseAddress(ip string) (netip.Addr, bool) {
+	addr, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(ip))
+	return addr.Unmap(), ok
+}
 
 func portClaim(port int32) kind.Claim {
 	return kind.Claim{Space: nodePortSpace, Value: strconv.Itoa(int(port))}
@@ -69,16 +70,16 @@ func portClaim(port int32) kind.Claim {
 // assignment chooses the values of one service.
 type assignment struct {
 	service *corev1.Service
-	// owned are the claims of the service before the write; taken reports the claims of all services.
-	owned map[kind.Claim]bool
-	taken func(kind.Claim) bool
+	// owned are the claims of the service before the write.
+	owned  map[kind.Claim]bool
+	values kind.Values
 	// chosen are the claims chosen so far.
 	chosen map[kind.Claim]bool
 }
 
 // assignService assigns IP families, cluster IP, node ports and the health check node port.
-func assignService(s, old *corev1.Service, taken func(kind.Claim) bool) field.ErrorList {
-	a := &assignment{service: s, owned: map[kind.Claim]bool{}, taken: taken, chosen: map[kind.Claim]bool{}}
+func assignService(s, old *corev1.Service, values kind.Values) (field.ErrorList, error) {
+	a := &assignment{service: s, owned: map[kind.Claim]bool{}, values: values, chosen: map[kind.Claim]bool{}}
 	var was *corev1.ServiceSpec
 	if old != nil {
 		was = &old.Spec
@@ -87,70 +88,103 @@ func assignService(s, old *corev1.Service, taken func(kind.Claim) bool) field.Er
 		}
 	}
 	if errs := assignFamilies(&s.Spec, was); len(errs) > 0 {
-		return errs
+		return errs, nil
 	}
-	if errs := a.address(was); len(errs) > 0 {
-		return errs
+	if errs, err := a.address(was); len(errs) > 0 || err != nil {
+		return errs, err
 	}
 	if hasNodePorts(&s.Spec) {
-		if errs := a.nodePorts(was == nil); len(errs) > 0 {
-			return errs
+		if errs, err := a.nodePorts(was == nil); len(errs) > 0 || err != nil {
+			return errs, err
 		}
 	}
 	if hasHealthCheckPort(&s.Spec) && (was == nil || !hasHealthCheckPort(was)) {
-		return a.healthCheckPort()
+		return nil, a.healthCheckPort()
 	}
-	return nil
+	return nil, nil
 }
 
 // address assigns a cluster IP to a new service, or to one that was an ExternalName. Existing addresses are
 // retained, and a headless service gets none.
-func (a *assignment) address(was *corev1.ServiceSpec) field.ErrorList {
+func (a *assignment) address(was *corev1.ServiceSpec) (field.ErrorList, error) {
 	spec := &a.service.Spec
 	if !hasClusterIP(spec) || headless(spec) || was != nil && hasClusterIP(was) {
-		return nil
+		return nil, nil
 	}
-	path := field.NewPath("spec", "clusterIPs")
+	var ranges []addressRange
+	for _, p := range a.values.Ranges() {
+		if r := rangeOf(p); r.count > 0 {
+			ranges = append(ranges, r)
+		}
+	}
 	if len(spec.ClusterIPs) > 0 {
-		if err := a.takeAddress(spec.ClusterIPs[0]); err != nil {
-			return field.ErrorList{field.Invalid(path, spec.ClusterIPs,
-				fmt.Sprintf("failed to allocate IP %v: %v", spec.ClusterIPs[0], err))}
+		if err := a.takeAddress(spec.ClusterIPs[0], ranges); err != nil {
+			return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %v: %v", spec.ClusterIPs[0], err))}, nil
 		}
-		return nil
+		return nil, nil
 	}
-	for n := range searchOrder(a.seed(), addressCount, staticAddresses) {
-		ip := addressAt(n)
-		if a.take(addressClaim(ip)) {
-			spec.ClusterIP, spec.ClusterIPs = ip, []string{ip}
-			return nil
-		}
+	ip := a.anyAddress(ranges)
+	if ip == "" {
+		return nil, fmt.Errorf("failed to allocate a serviceIP for Service %q: %w", a.service.Name, errRangeFull)
 	}
-	return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a serviceIP: %w", errRangeFull))}
+	spec.ClusterIP, spec.ClusterIPs = ip, []string{ip}
+	return nil, nil
 }
 
 // takeAddress claims the address that the client requests.
-func (a *assignment) takeAddress(ip string) error {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil || !addr.Is4() || addr.Less(firstAddress) ||
-		netip.MustParseAddr(addressAt(addressCount-1)).Less(addr) {
+func (a *assignment) takeAddress(ip string, ranges []addressRange) error {
+	addr, ok := parseAddress(ip)
+	if !ok || !slices.ContainsFunc(ranges, func(r addressRange) bool { return r.has(addr) }) {
 		return errAddressOutside
 	}
-	if !a.take(addressClaim(ip)) {
+	if !a.take(kind.AddressClaim(addr)) {
 		return errAddressTaken
 	}
 	return nil
 }
 
-// addressAt returns the n-th service address.
-func addressAt(n int) string {
-	b := firstAddress.As4()
-	b[3] += byte(n)
-	return netip.AddrFrom4(b).String()
+// fewTries is how many addresses of each range are tried before one of them is searched completely, so that a full
+// range costs little if another one has room.
+const fewTries = 16
+
+// anyAddress claims a free address, or returns "". Each try that fails has found another owner, so the number of
+// tries is bounded by the number of assigned addresses, and not by the size of a range.
+func (a *assignment) anyAddress(ranges []addressRange) string {
+	for _, tries := range []uint64{fewTries, math.MaxUint64} {
+		for _, r := range ranges {
+			if ip := a.searchAddress(r, r.static, r.count, tries); ip != "" {
+				return ip
+			}
+		}
+	}
+	for _, r := range ranges {
+		if ip := a.searchAddress(r, 0, r.static, math.MaxUint64); ip != "" {
+			return ip
+		}
+	}
+	return ""
+}
+
+// searchAddress claims a free address among those from the n-th of a range up to, and without, the end-th, or returns
+// "" after some tries.
+func (a *assignment) searchAddress(r addressRange, n, end, tries uint64) string {
+	if n >= end {
+		return ""
+	}
+	size := end - n
+	start := a.seed() % size
+	for i := range min(size, tries) {
+		if c := kind.AddressClaim(r.at(n + (start+i)%size)); a.take(c) {
+			return c.Value
+		}
+	}
+	return ""
 }
 
 // nodePorts assigns missing node ports. In a new service, entries with the same port (DNS over TCP and UDP)
 // share a node port; later writes choose each separately.
-func (a *assignment) nodePorts(create bool) field.ErrorList {
+func (a *assignment) nodePorts(create bool) (field.ErrorList, error) {
 	spec := &a.service.Spec
 	shared := map[int32]int32{}
 	for i := range spec.Ports {
@@ -166,19 +200,18 @@ func (a *assignment) nodePorts(create bool) field.ErrorList {
 		switch {
 		case p.NodePort != 0:
 			if err := a.takePort(p.NodePort, !create); err != nil {
-				return field.ErrorList{field.Invalid(path, p.NodePort, err.Error())}
+				return field.ErrorList{field.Invalid(path, p.NodePort, err.Error())}, nil
 			}
 		case allocatesNodePorts(spec):
 			if p.NodePort = a.anyPort(); p.NodePort == 0 {
-				return field.ErrorList{field.InternalError(path,
-					fmt.Errorf("failed to allocate a nodePort: %w", errRangeFull))}
+				return nil, fmt.Errorf("failed to allocate a nodePort: %w", errRangeFull)
 			}
 		}
 		if shared[p.Port] == 0 {
 			shared[p.Port] = p.NodePort
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // allocatesNodePorts reports whether missing node ports are assigned; a load balancer may disable that.
@@ -225,18 +258,16 @@ func (a *assignment) anyPort() int32 {
 	return 0
 }
 
-func (a *assignment) healthCheckPort() field.ErrorList {
-	spec, path := &a.service.Spec, field.NewPath("spec", "healthCheckNodePort")
+func (a *assignment) healthCheckPort() error {
+	spec := &a.service.Spec
 	if port := spec.HealthCheckNodePort; port != 0 {
 		if err := a.takePort(port, false); err != nil {
-			return field.ErrorList{field.InternalError(path,
-				fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", port, err))}
+			return fmt.Errorf("failed to allocate requested HealthCheck NodePort %v: %w", port, err)
 		}
 		return nil
 	}
 	if spec.HealthCheckNodePort = a.anyPort(); spec.HealthCheckNodePort == 0 {
-		return field.ErrorList{field.InternalError(path,
-			fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", errRangeFull))}
+		return fmt.Errorf("failed to allocate a HealthCheck NodePort 0: %w", errRangeFull)
 	}
 	return nil
 }
@@ -244,7 +275,7 @@ func (a *assignment) healthCheckPort() field.ErrorList {
 // take claims a value if no service has it. It returns false for a value that this assignment has already
 // chosen.
 func (a *assignment) take(c kind.Claim) bool {
-	if a.chosen[c] || a.owned[c] || a.taken(c) {
+	if a.chosen[c] || a.owned[c] || a.values.Taken(c) {
 		return false
 	}
 	a.chosen[c] = true

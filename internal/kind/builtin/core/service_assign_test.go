@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -17,10 +18,12 @@ type plane struct {
 	t      *testing.T
 	kind   kind.Kind
 	claims map[kind.Claim]string
+	ranges []netip.Prefix
 }
 
 func newPlane(t *testing.T) *plane {
-	return &plane{t, kindsByResource()["services"], map[kind.Claim]string{}}
+	return &plane{t, kindsByResource()["services"], map[kind.Claim]string{},
+		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}}
 }
 
 // put creates or updates a service with its claims, or returns the errors.
@@ -34,7 +37,10 @@ func (p *plane) put(name, body string, old *corev1.Service) (*corev1.Service, er
 		was = old
 	}
 	p.kind.Prepare(s, was, "")
-	errs := claimer.Assign(s, was, taken)
+	errs, err := claimer.Assign(s, was, kind.Values{Taken: taken, Ranges: func() []netip.Prefix { return p.ranges }})
+	if err != nil {
+		return nil, err
+	}
 	errs = append(errs, p.kind.Validate(p.t.Context(), s, was, "")...)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
@@ -62,23 +68,64 @@ func (p *plane) mustPut(name, body string, old *corev1.Service) *corev1.Service 
 	return s
 }
 
+// Each range is used up exactly. The static part of a range is used only when the rest of all ranges is used up.
 func TestAddressesAreUnique(t *testing.T) {
 	t.Parallel()
-	p := newPlane(t)
-	var addresses []string
-	for n := range staticAddresses {
-		addresses = append(addresses, addressAt(n))
+	for name, test := range map[string]struct {
+		ranges        []string
+		count, static int // of all ranges
+	}{
+		"default":         {[]string{"10.0.0.0/24"}, 254, 16},
+		"small":           {[]string{"10.0.0.0/29"}, 6, 0},
+		"sixteen":         {[]string{"10.0.0.16/28"}, 14, 0},
+		"two":             {[]string{"10.0.0.32/27", "10.0.1.0/26"}, 30 + 62, 32},
+		"overlapping":     {[]string{"10.0.0.0/27", "10.0.0.0/26"}, 62, 16},
+		"too small":       {[]string{"10.0.0.0/31", "10.0.0.7/32", "fd00::/108"}, 0, 0},
+		"no mask applied": {[]string{"10.0.0.77/29"}, 6, 0},
+		"none":            {nil, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlane(t)
+			p.ranges = nil
+			for _, r := range test.ranges {
+				p.ranges = append(p.ranges, netip.MustParsePrefix(r))
+			}
+			for i := range test.count {
+				s := p.mustPut(fmt.Sprint("s", i), spec(port), nil)
+				addr := netip.MustParseAddr(s.Spec.ClusterIP)
+				static := true // in each range that has it
+				for _, prefix := range p.ranges {
+					if r := rangeOf(prefix); r.has(addr) && uint64(number(addr)-r.first) >= r.static {
+						static = false
+					}
+				}
+				if static != (i >= test.count-test.static) {
+					t.Errorf("service %d has the address %s", i, addr)
+				}
+			}
+			_, err := p.put("late", spec(port), nil)
+			const want = `failed to allocate a serviceIP for Service "late": range is full`
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
-	for i := range addressCount {
-		s := p.mustPut(fmt.Sprint("s", i), spec(port), nil)
-		if i < addressCount-staticAddresses && slices.Contains(addresses, s.Spec.ClusterIP) {
-			t.Errorf("%s was assigned automatically before the others were used up", s.Spec.ClusterIP)
-		}
+}
+
+// A range of a million addresses costs no more than a small one, though another range is full.
+func TestLargeRangesAreNotSearched(t *testing.T) {
+	t.Parallel()
+	values, asked := kind.Values{}, 0
+	full := netip.MustParsePrefix("10.16.0.0/12")
+	values.Ranges = func() []netip.Prefix { return []netip.Prefix{full, netip.MustParsePrefix("10.32.0.0/12")} }
+	values.Taken = func(c kind.Claim) bool {
+		asked++
+		return full.Contains(netip.MustParseAddr(c.Value))
 	}
-	_, err := p.put("late", spec(port), nil)
-	const want = "spec.clusterIPs: Internal error: failed to allocate a serviceIP: range is full"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	k := kindsByResource()["services"]
+	if errs, err := k.Assign(read(t, k, "", spec(port)), nil, values); len(errs) > 0 || err != nil || asked > 20 {
+		t.Errorf("asked %d times, %v %v", asked, errs, err)
 	}
 }
 
@@ -97,7 +144,7 @@ func TestNodePortsAreUnique(t *testing.T) {
 		t.Errorf("ports %v, want the node port 30085, the only free one", s.Spec.Ports)
 	}
 	_, err := p.put("late", spec(`"type":"NodePort"`, port), nil)
-	const want = "spec.ports[0].nodePort: Internal error: failed to allocate a nodePort: range is full"
+	const want = "failed to allocate a nodePort: range is full"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -113,7 +160,7 @@ func TestTakenValuesAreRejected(t *testing.T) {
 			`"clusterIP":"10.0.0.1"`): `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: provided IP is already allocated`,
 		spec(`"type":"NodePort","ports":[{"port":80,"nodePort":30080}]`): `spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`,
 		spec(balancer,
-			`"externalTrafficPolicy":"Local","healthCheckNodePort":30080`): `spec.healthCheckNodePort: Internal error: failed to allocate requested HealthCheck NodePort 30080: provided port is already allocated`,
+			`"externalTrafficPolicy":"Local","healthCheckNodePort":30080`): `failed to allocate requested HealthCheck NodePort 30080: provided port is already allocated`,
 		spec(balancer,
 			`"allocateLoadBalancerNodePorts":false,"clusterIP":"10.0.0.1"`): `spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: provided IP is already allocated`,
 		spec(`"type":"NodePort","ports":[{"port":8,"name":"a"},{"port":9,"nodePort":30080,"name":"b"}]`): `spec.ports[1].nodePort: Invalid value: 30080: provided port is already allocated`,
@@ -128,6 +175,7 @@ func TestTakenValuesAreRejected(t *testing.T) {
 func TestClaimsFollowTheType(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
+	const addresses = "serviceips"
 	claims := func() (spaces []string) {
 		for c := range p.claims {
 			spaces = append(spaces, c.Space)
@@ -140,14 +188,14 @@ func TestClaimsFollowTheType(t *testing.T) {
 		body string
 		want []string
 	}{
-		{spec(port), []string{addressSpace}},
-		{spec(`"type":"NodePort"`, port), []string{nodePortSpace, addressSpace}},
-		{spec(balancer, `"externalTrafficPolicy":"Local"`), []string{nodePortSpace, nodePortSpace, addressSpace}},
-		{spec(balancer), []string{nodePortSpace, addressSpace}},
-		{spec(port), []string{addressSpace}},
+		{spec(port), []string{addresses}},
+		{spec(`"type":"NodePort"`, port), []string{nodePortSpace, addresses}},
+		{spec(balancer, `"externalTrafficPolicy":"Local"`), []string{nodePortSpace, nodePortSpace, addresses}},
+		{spec(balancer), []string{nodePortSpace, addresses}},
+		{spec(port), []string{addresses}},
 		{spec(`"type":"ExternalName","externalName":"a"`), nil},
-		{spec(port), []string{addressSpace}},
-		{spec(balancer, `"allocateLoadBalancerNodePorts":false`), []string{addressSpace}},
+		{spec(port), []string{addresses}},
+		{spec(balancer, `"allocateLoadBalancerNodePorts":false`), []string{addresses}},
 	} {
 		s = p.mustPut("s", c.body, s)
 		if diff := cmp.Diff(c.want, claims()); diff != "" {

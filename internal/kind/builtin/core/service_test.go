@@ -185,7 +185,7 @@ func TestServiceNodePortRules(t *testing.T) {
 			want: []string{"spec.ports[1].nodePort: Duplicate value: 30001"}},
 		{name: "a health check port out of range",
 			body: spec(balancer, `"externalTrafficPolicy":"Local","healthCheckNodePort":1`),
-			want: []string{"spec.healthCheckNodePort: Internal error: failed to allocate requested HealthCheck NodePort 1: " + outside}},
+			want: []string{"<nil>: Internal error: failed to allocate requested HealthCheck NodePort 1: " + outside}},
 	})
 }
 
