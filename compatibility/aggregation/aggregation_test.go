@@ -187,6 +187,7 @@ func (f fixture) useVerbs() {
 	if patched.GetUID() != created.GetUID() || patched.GetLabels()["color"] != "blue" {
 		f.Errorf("patch: got %v", patched.Object)
 	}
+	patched.SetManagedFields(nil)
 	applied := must[*unstructured.Unstructured](f.T)(in.Apply(ctx, "a", patched.DeepCopy(), metav1.ApplyOptions{
 		FieldManager: "test", Force: true}))
 	applied.SetAnnotations(map[string]string{"updated": "yes"})
