@@ -89,8 +89,9 @@ func (w *applier) updateStruct(t *testing.T, live kind.Object) (next kind.Object
 	return next, plain
 }
 
-// rejectsPreserved reports whether the library rejects an object only for the part that the endpoint takes over from the
-// stored one: an item of a list there lacks its key. The server has restored that part before it computes the owners.
+// rejectsPreserved reports whether the library rejects an object only for the part that the endpoint takes over from
+// the stored one: an item of a list there lacks its key. The server has restored that part before it computes the
+// owners.
 func (w *applier) rejectsPreserved(t *testing.T, e *endpoint, live, next kind.Object, manager string) bool {
 	if e.preserved == "" {
 		return false
