@@ -156,20 +156,19 @@ func (p *Plane) authority() []byte {
 }
 
 // components returns the checks of the parts that run as processes of their own beside a kube-apiserver.
-func (p *Plane) components(running []string) []server.ComponentCheck {
-	check := func(name string, runs bool) server.ComponentCheck {
-		return server.ComponentCheck{Name: name, Check: func(ctx context.Context) error {
-			if !runs {
-				return fmt.Errorf("this server does not run the %s", name)
-			}
-			return p.checkControllers(ctx)
-		}}
-	}
+func (p *Plane) components(running []string) server.Components {
 	isScheduler := func(name string) bool { return name == scheduler.Name }
-	return []server.ComponentCheck{
-		check("scheduler", slices.ContainsFunc(running, isScheduler)),
-		check("controller-manager", slices.ContainsFunc(running, func(name string) bool { return !isScheduler(name) })),
+	components := server.Components{}
+	for name, runs := range map[string]bool{
+		"scheduler":          slices.ContainsFunc(running, isScheduler),
+		"controller-manager": slices.ContainsFunc(running, func(name string) bool { return !isScheduler(name) }),
+	} {
+		components[name] = p.checkControllers
+		if !runs {
+			components[name] = func(context.Context) error { return fmt.Errorf("this server does not run the %s", name) }
+		}
 	}
+	return components
 }
 
 // checkControllers is the health check of the controllers. It fails until their caches are synced, and when the plane

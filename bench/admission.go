@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,7 +82,7 @@ func podsThroughPlugins() measurement {
 		12_000, 80, regulate, createPod)
 }
 
-// regulate creates in a namespace what the plugins apply to Pods, and waits for its service account.
+// regulate creates in a namespace what the plugins apply to Pods. The first Pods wait for the service account.
 func regulate(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	if _, err := client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Value: 100, GlobalDefault: true,
@@ -103,16 +102,6 @@ func regulate(ctx context.Context, client kubernetes.Interface, namespace string
 	}}
 	if _, err := client.CoreV1().LimitRanges(namespace).Create(ctx, ranges, metav1.CreateOptions{}); err != nil {
 		return err
-	}
-	for ctx.Err() == nil {
-		_, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		if err == nil {
-			break
-		}
-		if !apierrors.IsNotFound(err) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	return awaitQuota(ctx, client, namespace, corev1.ResourceList{
 		"pods": resource.MustParse("1000000"), "requests.cpu": resource.MustParse("1000000"),

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -25,32 +24,23 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(programs)
-	for folder, packages := range map[string][]string{
-		".": {"./etcd", "./sample-apiserver"}, "../../cmd/bowline": {"."},
+	for _, b := range []struct {
+		folder, workspace string
+		packages          []string
+	}{
+		{".", "off", []string{"./etcd", "./sample-apiserver"}},
+		{"../../cmd/bowline", "", []string{"."}}, // in the workspace that it is in
 	} {
-		fmt.Fprintln(os.Stderr, "building", packages, "in", folder)
-		build := exec.Command("go", append([]string{"build", "-o", programs + string(filepath.Separator)}, packages...)...)
-		build.Dir, build.Stderr = folder, os.Stderr
-		build.Env = slicesWithout(os.Environ(), "GOWORK=")
-		if folder == "." {
-			build.Env = append(build.Env, "GOWORK=off")
-		}
+		fmt.Fprintln(os.Stderr, "building", b.packages, "in", b.folder)
+		arguments := append([]string{"build", "-o", programs + string(filepath.Separator)}, b.packages...)
+		build := exec.Command("go", arguments...)
+		build.Dir, build.Env, build.Stderr = b.folder, append(os.Environ(), "GOWORK="+b.workspace), os.Stderr
 		if err := build.Run(); err != nil {
-			fmt.Fprintf(os.Stderr, "%s in %s: %v\n", build, folder, err)
+			fmt.Fprintf(os.Stderr, "%s in %s: %v\n", build, b.folder, err)
 			return 1
 		}
 	}
 	return m.Run()
-}
-
-// slicesWithout returns the variables without those that start with a prefix.
-func slicesWithout(variables []string, prefix string) (others []string) {
-	for _, v := range variables {
-		if !strings.HasPrefix(v, prefix) {
-			others = append(others, v)
-		}
-	}
-	return others
 }
 
 // start starts a program and kills it when the test ends, or when the returned function is called.

@@ -30,6 +30,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -81,8 +82,8 @@ type Options struct {
 	DisableExpiry bool
 	// Checks are health checks in addition to the server's own.
 	Checks []Check
-	// Components are the components that clients see as ComponentStatuses, in addition to the store (etcd-0).
-	Components []ComponentCheck
+	// Components are the checks of the components that clients see as ComponentStatuses, in addition to the store.
+	Components Components
 	// ReuseKinds is a server whose store this one shares or was forked from. The kinds it made of unchanged
 	// definitions are reused.
 	ReuseKinds *Server
@@ -121,8 +122,8 @@ type Options struct {
 // Check is a condition of the server's health.
 type Check = httpapi.Check
 
-// ComponentCheck tells whether a component that clients see as a ComponentStatus is healthy.
-type ComponentCheck = component.Check
+// Components are the health checks of components, by name.
+type Components = component.Checks
 
 // Server serves the Kubernetes API. Create it with New, serve its Handler, Close it.
 type Server struct {
@@ -169,12 +170,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Reconciled: func(ctx context.Context, group string) { s.aggregator.Reconcile(ctx, group) },
 	})
 	s.expiry = expiry.New(expiry.Options{Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Log: o.Log})
+	components := Components{"etcd-0": func(context.Context) error { return s.store.Err() }}
+	maps.Copy(components, o.Components)
 	s.reads = read.New(read.Options{
 		Store: o.Store, Kinds: o.Kinds, Tasks: s.tasks, Authorizer: o.Authorizer, Undefined: s.definitions.Undefined,
 		Timeout: o.RequestTimeout, Watching: counts.CountWatch,
-		Computed: map[schema.GroupResource]read.Computed{component.Resource: component.New(o.Kinds,
-			append(slices.Clone(o.Components), ComponentCheck{Name: "etcd-0",
-				Check: func(context.Context) error { return o.Store.Err() }})...).Objects},
+		Computed: map[schema.GroupResource]read.Computed{component.Resource: components.Statuses(o.Kinds)},
 	})
 	writer = write.New(write.Options{
 		Store: o.Store, Kinds: o.Kinds, Reader: reader, Authorizer: o.Authorizer, Log: o.Log,

@@ -4,8 +4,8 @@ package component
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,49 +19,34 @@ import (
 // Resource is the resource of component statuses.
 var Resource = schema.GroupResource{Resource: "componentstatuses"}
 
-// A Check tells whether a component is healthy.
-type Check struct {
-	// Name is Kubernetes' name of the component: scheduler, controller-manager or etcd-0.
-	Name string
-	// Check returns nil for a healthy component. It is quick, does not block and is called concurrently.
-	Check func(context.Context) error
-}
+// Checks are the health checks of components, by Kubernetes' names of them: scheduler, controller-manager, etcd-0. A
+// check returns nil for a healthy component. It is quick, does not block and is called concurrently.
+type Checks map[string]func(context.Context) error
 
-// Statuses computes component statuses. Its methods may be called concurrently.
-type Statuses struct {
-	kinds  *kind.Registry
-	checks []Check
-}
-
-// New returns the statuses of some components.
-func New(kinds *kind.Registry, checks ...Check) *Statuses {
-	checks = slices.SortedFunc(slices.Values(checks), func(a, b Check) int { return strings.Compare(a.Name, b.Name) })
-	return &Statuses{kinds: kinds, checks: checks}
-}
-
-// Objects runs the checks and returns the statuses, in the order of their names.
-func (s *Statuses) Objects(ctx context.Context) ([]*object.Object, error) {
-	k, served := s.kinds.Stored(Resource)
-	if !served {
-		return nil, nil
+// Statuses returns a function that runs the checks and returns the statuses, in the order of their names.
+func (c Checks) Statuses(kinds *kind.Registry) func(context.Context) ([]*object.Object, error) {
+	return func(ctx context.Context) (objects []*object.Object, err error) {
+		for _, name := range slices.Sorted(maps.Keys(c)) {
+			o, err := status(kinds, name, c[name](ctx))
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, o)
+		}
+		return objects, nil
 	}
-	var objects []*object.Object
-	for _, c := range s.checks {
-		healthy := corev1.ComponentCondition{
-			Type: corev1.ComponentHealthy, Status: corev1.ConditionTrue, Message: "ok",
-		}
-		if err := c.Check(ctx); err != nil {
-			healthy.Status, healthy.Message, healthy.Error = corev1.ConditionFalse, "", err.Error()
-		}
-		o, err := stored.Encode(k, &corev1.ComponentStatus{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ComponentStatus"},
-			ObjectMeta: metav1.ObjectMeta{Name: c.Name},
-			Conditions: []corev1.ComponentCondition{healthy},
-		}, object.Form{APIVersion: "v1"})
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, o)
+}
+
+// status returns the status of one component, which a check has found unhealthy if failure is not nil.
+func status(kinds *kind.Registry, name string, failure error) (*object.Object, error) {
+	healthy := corev1.ComponentCondition{Type: corev1.ComponentHealthy, Status: corev1.ConditionTrue, Message: "ok"}
+	if failure != nil {
+		healthy.Status, healthy.Message, healthy.Error = corev1.ConditionFalse, "", failure.Error()
 	}
-	return objects, nil
+	k, _ := kinds.Stored(Resource) // it is served: a client reads it
+	return stored.Encode(k, &corev1.ComponentStatus{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ComponentStatus"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Conditions: []corev1.ComponentCondition{healthy},
+	}, object.Form{APIVersion: "v1"})
 }
