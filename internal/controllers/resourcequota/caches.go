@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +40,8 @@ var errNotServed = errors.New("it is not served")
 type caches struct {
 	manager   *controller.Manager
 	informers *informer.Factory
-	onChange  func(resource schema.GroupResource, namespace string)
+	// onChange is called with a delay after which the quotas of the namespace are to be counted.
+	onChange func(resource schema.GroupResource, namespace string, delay time.Duration)
 
 	mu      sync.Mutex
 	caches  map[schema.GroupResource]cache
@@ -60,7 +61,7 @@ type cache struct {
 	stop   func()
 }
 
-func newCaches(m *controller.Manager, onChange func(schema.GroupResource, string)) *caches {
+func newCaches(m *controller.Manager, onChange func(schema.GroupResource, string, time.Duration)) *caches {
 	f := &caches{
 		manager: m, informers: m.NewInformers(informer.FactoryOptions{Uninitialized: true, Transform: trimmed}),
 		onChange: onChange, caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
@@ -157,15 +158,15 @@ func (f *caches) start(resource schema.GroupVersionResource) cache {
 // startCache starts the cache of a resource as objects of type T.
 func startCache[T client.Object](f *caches, resource schema.GroupVersionResource) cache {
 	objects := informer.For[T](f.informers, resource)
-	notify := func(obj T) { f.onChange(resource.GroupResource(), obj.GetNamespace()) }
+	notify := func(obj T, delay time.Duration) { f.onChange(resource.GroupResource(), obj.GetNamespace(), delay) }
 	registration := objects.AddHandler(informer.HandlerFuncs[T]{
-		Add: func(obj T, _ bool) { notify(obj) },
+		Add: func(obj T, _ bool) { notify(obj, createdDelay) },
 		Update: func(old, obj T) {
 			if affectsUsage(old, obj) {
-				notify(obj)
+				notify(obj, batchDelay)
 			}
 		},
-		Delete: func(obj T, _ bool) { notify(obj) },
+		Delete: func(obj T, _ bool) { notify(obj, batchDelay) },
 	})
 	served := client.Of[T](f.manager.Client(), resource).Uninitialized()
 	return cache{
@@ -229,9 +230,16 @@ func affectsUsage(old, obj client.Object) bool {
 		return pods.IsTerminal(old) != pods.IsTerminal(obj) ||
 			(old.DeletionTimestamp == nil) != (obj.DeletionTimestamp == nil) ||
 			old.Generation != obj.Generation ||
-			!reflect.DeepEqual(old.Status.ContainerStatuses, obj.Status.ContainerStatuses)
+			!slices.EqualFunc(old.Status.ContainerStatuses, obj.Status.ContainerStatuses, sameResources) ||
+			!slices.EqualFunc(old.Status.InitContainerStatuses, obj.Status.InitContainerStatuses, sameResources)
 	case *metav1.PartialObjectMetadata:
 		return false
 	}
 	return true // services and claims: few, and they change rarely
+}
+
+// sameResources reports whether two states of a container hold the same resources, which a resize changes.
+func sameResources(a, b corev1.ContainerStatus) bool {
+	return a.Name == b.Name && equality.Semantic.DeepEqual(a.Resources, b.Resources) &&
+		equality.Semantic.DeepEqual(a.AllocatedResources, b.AllocatedResources)
 }

@@ -4,8 +4,9 @@
 // that would exceed a quota. The controller subtracts what was deleted, and corrects what the plugin has not seen.
 //
 // It watches only the resources that some quota counts, including custom ones, in the version in which they
-// are served, and recomputes a quota when a counted object is created, deleted or changes its usage. Package quota
-// computes the usage of an object, and decide.go adds it up.
+// are served, and recomputes a quota soon after a counted object is deleted or changes its usage, and some seconds after
+// one is created, because the plugin has charged that already. Package quota computes the usage of an object, and
+// decide.go adds it up.
 package resourcequota
 
 import (
@@ -35,6 +36,9 @@ const (
 	workers = 5
 	// batchDelay batches changes, so that a burst is counted once. After a count that took long, it is longer.
 	batchDelay = 50 * time.Millisecond
+	// createdDelay batches the objects that were created. A count reads all objects, so a count soon after each create
+	// would cost more than the creates.
+	createdDelay = 5 * time.Second
 	// conflictRetry is the delay before the usage is computed again after the server has charged a write meanwhile.
 	conflictRetry = time.Second
 	// retryInterval is the retry interval for resources that are not served, and the delay before a status that
@@ -85,8 +89,8 @@ func (c *counter) recheckLater(q *corev1.ResourceQuota) []controller.Request {
 	return nil
 }
 
-// enqueueQuotas enqueues the quotas of a namespace, or of all namespaces, that count a resource.
-func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string) {
+// enqueueQuotas enqueues the quotas of a namespace, or of all namespaces, that count a resource, after at least delay.
+func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string, delay time.Duration) {
 	all := c.quotas.Indexer().All()
 	if namespace != everywhere {
 		all = c.quotas.Indexer().Each("namespace", namespace)
@@ -94,7 +98,7 @@ func (c *counter) enqueueQuotas(resource schema.GroupResource, namespace string)
 	for q := range all {
 		for name := range q.Spec.Hard {
 			if in, counted := quota.CountedResource(name); counted && in == resource {
-				c.trigger.AddAfter(informer.KeyOf(q), c.pauses.next(informer.KeyOf(q)))
+				c.trigger.AddAfter(informer.KeyOf(q), max(delay, c.pauses.next(informer.KeyOf(q))))
 				break
 			}
 		}

@@ -24,7 +24,7 @@ func (f *caches) followDefinitions() {
 		f.mu.Lock()
 		f.defined[resource] = time.Now()
 		f.mu.Unlock()
-		f.onChange(resource, everywhere)
+		f.onChange(resource, everywhere, batchDelay)
 	}
 	informer.For[*metav1.PartialObjectMetadata](f.informers,
 		definitions).AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
