@@ -3,10 +3,10 @@
 // storage. It only counts: the admission plugin ResourceQuota adds what a write uses to the status, and rejects a write
 // that would exceed a quota. The controller subtracts what was deleted, and corrects what the plugin has not seen.
 //
-// It watches only the resources that some quota counts, including custom ones, in the version in which they
-// are served, and recomputes a quota soon after a counted object is deleted or changes its usage, and some seconds after
-// one is created, because the plugin has charged that already. Package quota computes the usage of an object, and
-// decide.go adds it up.
+// It watches only the resources that some quota counts, including custom ones, in the version in which they are served.
+// It recomputes a quota soon after a counted object is deleted or changes its usage, and some seconds after one is
+// created, because the plugin has charged that already. Package quota computes the usage of an object, and decide.go
+// adds it up.
 package resourcequota
 
 import (
