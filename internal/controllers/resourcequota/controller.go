@@ -3,10 +3,10 @@
 // storage. It only counts: the admission plugin ResourceQuota adds what a write uses to the status, and rejects a write
 // that would exceed a quota. The controller subtracts what was deleted, and corrects what the plugin has not seen.
 //
-// It watches only the resources that some quota counts, including custom ones, in the version in which they are served.
-// It recomputes a quota soon after a counted object is deleted or changes its usage, and some seconds after one is
-// created, because the plugin has charged that already. Package quota computes the usage of an object, and decide.go
-// adds it up.
+// The controller watches only the resources that quotas count, including custom ones, in the version in which they are
+// served. It counts a quota again soon after an object was deleted or changed its usage, and some seconds after an object
+// was created, because the plugin has charged the quota already. Package quota computes the usage of an object, and
+// decide.go adds it up.
 package resourcequota
 
 import (
@@ -41,8 +41,8 @@ const (
 	createdDelay = 5 * time.Second
 	// conflictRetry is the delay before the usage is computed again after the server has charged a write meanwhile.
 	conflictRetry = time.Second
-	// retryInterval is the retry interval for resources that are not served, and the delay before a status that
-	// another client has written is checked.
+	// retryInterval is the retry interval for resources that are not served, and the delay before a status that was
+	// there when the controller started, or that another client has written, is checked.
 	retryInterval = 30 * time.Second
 )
 
@@ -56,7 +56,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{
-			controller.For(c.quotas, controller.If(specChanged)),
+			controller.For(c.quotas, controller.If(isUncounted)),
 			controller.Watches(c.quotas, c.recheckLater, controller.If(statusChanged)), &c.trigger,
 		},
 		Caches: []*informer.Factory{m.Informers(), c.caches.informers},
@@ -72,18 +72,19 @@ type counter struct {
 	executor *action.Executor
 }
 
-// specChanged reports whether a quota is new or its spec has changed.
-func specChanged(old, now *corev1.ResourceQuota) bool {
-	return now != nil && (old == nil || !equality.Semantic.DeepEqual(old.Spec, now.Spec))
+// isUncounted reports whether the status of a quota lacks the limits of its spec. It ignores the old state: the server
+// charges the quota in each write, and a source passes such updates as additions once it has merged several of them.
+func isUncounted(_, now *corev1.ResourceQuota) bool {
+	return now != nil && !equality.Semantic.DeepEqual(now.Spec.Hard, now.Status.Hard)
 }
 
-// statusChanged reports whether the status of a quota has changed.
+// statusChanged reports whether a quota was added or its status has changed.
 func statusChanged(old, now *corev1.ResourceQuota) bool {
-	return old != nil && now != nil && !equality.Semantic.DeepEqual(old.Status, now.Status)
+	return now != nil && (old == nil || !equality.Semantic.DeepEqual(old.Status, now.Status))
 }
 
-// recheckLater schedules a check of a quota whose status has changed. The delay bounds the conflict loop of two
-// controllers of which one has a stale cache.
+// recheckLater schedules a check of a quota that was added or whose status has changed. The delay bounds the conflict
+// loop of two controllers of which one has a stale cache.
 func (c *counter) recheckLater(q *corev1.ResourceQuota) []controller.Request {
 	c.trigger.AddAfter(informer.KeyOf(q), retryInterval)
 	return nil
