@@ -28,6 +28,7 @@ func throughPlugins(what string, count int, target float64,
 		figures: []figure{{what, percent, target}},
 		starts:  true,
 		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
+			var servers [2]*server
 			var creates [2]func(i int) error
 			for i, flags := range [][]string{nil, {"--admission", "-" + strings.Join(plugins.Names(), ",-")}} {
 				s, err := l.server(ctx, flags...)
@@ -35,6 +36,7 @@ func throughPlugins(what string, count int, target float64,
 					return nil, err
 				}
 				defer func() { err = errors.Join(err, s.stop(context.WithoutCancel(ctx))) }()
+				servers[i] = s
 				namespace, err := s.namespace(ctx)
 				if err != nil {
 					return nil, err
@@ -52,6 +54,11 @@ func throughPlugins(what string, count int, target float64,
 				}
 			}
 			var took [2]time.Duration
+			stop, err := servers[0].profileBoth("plugins")
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, stop()) }()
 			for turn := range admissionTurns {
 				for side := range creates {
 					side ^= turn & 1 // the first one alternates

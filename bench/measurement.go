@@ -91,7 +91,7 @@ var measurements = []measurement{
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), sampleControllers(),
 	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(), schedules(),
-	webhookBySelf(), webhookByMany(), unaskedWebhooks(), policiesOfOthers(),
+	webhookBySelf(), webhookByMany(), unaskedWebhooks(), policiesOfOthers(), aggregatedRequests(),
 	throughInitializer(), initializersOfOthers(),
 	virtualYear(), deletions(), idling(), heartbeats(),
 }

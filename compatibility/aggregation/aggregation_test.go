@@ -34,12 +34,13 @@ var (
 
 // fixture is a Bowline server with a sample API server behind it.
 type fixture struct {
-	*testing.T
+	testing.TB
 	config   *rest.Config
 	typed    kubernetes.Interface
 	objects  dynamic.Interface
 	flunders dynamic.NamespaceableResourceInterface
-	sample   []string // the arguments of the sample server
+	address  string   // of the sample server
+	sample   []string // its arguments
 }
 
 // TestSampleServer uses a sample API server through Bowline.
@@ -56,12 +57,12 @@ func TestSampleServer(t *testing.T) {
 
 // in returns the fixture for a subtest.
 func (f fixture) in(t *testing.T) fixture {
-	f.T = t
+	f.TB = t
 	return f
 }
 
 // newFixture starts etcd and Bowline, and registers a sample server that is not running yet.
-func newFixture(t *testing.T) fixture {
+func newFixture(t testing.TB) fixture {
 	folder, peer, clients, own := t.TempDir(), freeAddress(t), freeAddress(t), freeAddress(t)
 	start(t, "etcd", "--data-dir", filepath.Join(folder, "etcd"), "--listen-client-urls", "http://"+clients,
 		"--advertise-client-urls", "http://"+clients, "--listen-peer-urls", "http://"+peer,
@@ -69,7 +70,7 @@ func newFixture(t *testing.T) fixture {
 	kubeconfig := filepath.Join(folder, "kubeconfig")
 	start(t, "bowline", "up", "--ephemeral", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig)
 	awaitFile(t, kubeconfig)
-	f := fixture{T: t}
+	f := fixture{TB: t, address: own}
 	f.config = must[*rest.Config](t)(clientcmd.BuildConfigFromFlags("", kubeconfig))
 	f.typed, f.objects = kubernetes.NewForConfigOrDie(f.config), dynamic.NewForConfigOrDie(f.config)
 	f.flunders = f.objects.Resource(wardle.WithResource("flunders"))
@@ -97,7 +98,7 @@ func newFixture(t *testing.T) fixture {
 	return f
 }
 
-func must[T any](t *testing.T) func(T, error) T {
+func must[T any](t testing.TB) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -114,7 +115,7 @@ func (f fixture) create(in dynamic.ResourceInterface, text string) *unstructured
 	if err := object.UnmarshalJSON([]byte(text)); err != nil {
 		f.Fatal(err)
 	}
-	return must[*unstructured.Unstructured](f.T)(in.Create(f.Context(), object, metav1.CreateOptions{}))
+	return must[*unstructured.Unstructured](f.TB)(in.Create(f.Context(), object, metav1.CreateOptions{}))
 }
 
 // flunder returns a flunder with more metadata, which starts with a comma.
@@ -178,20 +179,20 @@ func (f fixture) awaitAvailable(want metav1.ConditionStatus) {
 func (f fixture) useVerbs() {
 	ctx, in := f.Context(), f.flunders.Namespace("default")
 	created := f.create(in, flunder("a", `,"labels":{"color":"red"}`))
-	watched := must[*unstructured.UnstructuredList](f.T)(in.List(ctx, metav1.ListOptions{LabelSelector: "color=red"}))
+	watched := must[*unstructured.UnstructuredList](f.TB)(in.List(ctx, metav1.ListOptions{LabelSelector: "color=red"}))
 	if len(watched.Items) != 1 {
 		f.Errorf("list: got %d flunders, want one", len(watched.Items))
 	}
-	patched := must[*unstructured.Unstructured](f.T)(in.Patch(ctx, "a", types.MergePatchType,
+	patched := must[*unstructured.Unstructured](f.TB)(in.Patch(ctx, "a", types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"color":"blue"}}}`), metav1.PatchOptions{}))
 	if patched.GetUID() != created.GetUID() || patched.GetLabels()["color"] != "blue" {
 		f.Errorf("patch: got %v", patched.Object)
 	}
 	patched.SetManagedFields(nil)
-	applied := must[*unstructured.Unstructured](f.T)(in.Apply(ctx, "a", patched.DeepCopy(), metav1.ApplyOptions{
+	applied := must[*unstructured.Unstructured](f.TB)(in.Apply(ctx, "a", patched.DeepCopy(), metav1.ApplyOptions{
 		FieldManager: "test", Force: true}))
 	applied.SetAnnotations(map[string]string{"updated": "yes"})
-	must[*unstructured.Unstructured](f.T)(in.Update(ctx, applied, metav1.UpdateOptions{}))
+	must[*unstructured.Unstructured](f.TB)(in.Update(ctx, applied, metav1.UpdateOptions{}))
 	if _, err := in.Update(ctx, created, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		f.Errorf("update of an old version: got error %v, want a conflict", err)
 	}
@@ -289,7 +290,7 @@ func (f fixture) survive(kill func()) {
 	if _, err := f.typed.CoreV1().Pods("default").List(f.Context(), metav1.ListOptions{}); err != nil {
 		f.Errorf("list of pods while the server is down: %v", err)
 	}
-	start(f.T, "sample-apiserver", f.sample...)
+	start(f.TB, "sample-apiserver", f.sample...)
 	f.awaitAvailable(metav1.ConditionTrue)
-	must[*unstructured.Unstructured](f.T)(f.flunders.Namespace("default").Get(f.Context(), "kept", metav1.GetOptions{}))
+	must[*unstructured.Unstructured](f.TB)(f.flunders.Namespace("default").Get(f.Context(), "kept", metav1.GetOptions{}))
 }

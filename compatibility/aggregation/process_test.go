@@ -44,7 +44,7 @@ func run(m *testing.M) int {
 }
 
 // start starts a program and kills it when the test ends, or when the returned function is called.
-func start(t *testing.T, name string, args ...string) (kill func()) {
+func start(t testing.TB, name string, args ...string) (kill func()) {
 	t.Helper()
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(context.Background())
@@ -72,7 +72,7 @@ func start(t *testing.T, name string, args ...string) (kill func()) {
 }
 
 // freeAddress returns an address on the loopback interface that nothing listens at.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,7 +83,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // awaitFile waits until a program has written a file.
-func awaitFile(t *testing.T, path string) {
+func awaitFile(t testing.TB, path string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
