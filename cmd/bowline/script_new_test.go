@@ -13,8 +13,8 @@ import (
 // goEnvironment returns the go command's settings, including its caches. Scripts share them although each has
 // its own home.
 var goEnvironment = sync.OnceValues(func() (variables map[string]string, err error) {
-	answer, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY",
-		"GOSUMDB").Output()
+	answer, err := exec.Command("go", "env", "-json", "CGO_ENABLED", "GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS",
+		"GOPROXY", "GOSUMDB").Output()
 	if err != nil {
 		return nil, err
 	}
