@@ -180,6 +180,14 @@ type Info struct {
 	// Generation makes the server count changes of the declared state in metadata.generation.
 	Generation bool
 
+	// Fixed lists top-level fields, besides the status, that an update of the object does not change. As in Kubernetes,
+	// no write of the object owns them, not even the create that sets them.
+	Fixed []string
+
+	// ValidateIn returns errors that depend on the labels of the object's namespace, in addition to those of
+	// Kind.Validate. It calls labels only if it needs them. nil for a kind without such rules.
+	ValidateIn func(obj, old Object, sub string, labels func() (map[string]string, error)) field.ErrorList
+
 	// ValidName validates metadata.name or, if prefix is set, metadata.generateName; nil requires a DNS
 	// subdomain.
 	ValidName func(name string, prefix bool) []string
@@ -294,6 +302,8 @@ type Subresource struct {
 	// so owns.
 	Owns []string
 
+	// Also lists group-versions of request bodies that are accepted besides that of Kind.
+	Also []schema.GroupVersion
 	// New returns an empty request body; set if Kind is.
 	New func() runtime.Object
 	// View returns the body of the response to a GET (scale).
@@ -301,6 +311,9 @@ type Subresource struct {
 	// Columns are the columns of a Table of views, and Row returns the cells; ages are relative to now.
 	Columns []metav1.TableColumnDefinition
 	Row     func(view runtime.Object, now time.Time) []any
+	// Check rejects the request body of a create before the object is read; nil accepts all. Apply is only called with
+	// a body that Check accepts. name is the name in the URL.
+	Check func(name string, body runtime.Object) error
 	// Apply applies a request body to obj (scale: update and patch; binding: create). The response to a
 	// create is a Status. Apply may modify obj; an error that is a metav1 Status is sent unchanged.
 	Apply func(obj Object, body runtime.Object) error

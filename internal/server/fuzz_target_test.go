@@ -97,6 +97,7 @@ func knownFailure(contentType, body string) bool {
 	for _, text := range []string{
 		"resourceVersion should not be set on objects to be created",
 		`"resourceVersion: Invalid value`, // a watch from a revision that is no number
+		`"strconv.ParseUint: parsing`,     // an update of a revision that is no number
 		"the spec replicas field",         // the scale of an object that has none
 	} {
 		if strings.Contains(body, text) {

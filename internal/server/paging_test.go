@@ -209,7 +209,7 @@ func TestInvalidRevisions(t *testing.T) {
 		"Too large resource version")
 	for _, body := range []string{"-5", "x"} {
 		r := w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+body+`"}}`)
-		r.wantError(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersion")
+		r.wantError(t, http.StatusInternalServerError, "", "invalid syntax")
 	}
 	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","resourceVersion":"`+future+`"}}`).wantError(t,
 		http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
 	"net/http"
 	"testing"
@@ -92,6 +93,34 @@ func TestSigningRequestsNameTheirAuthor(t *testing.T) {
 	}
 	if s := created.Spec; s.Username != "jane" || len(s.Groups) != 2 || s.Groups[0] == "eves" {
 		t.Errorf("the author is %q of %q", s.Username, s.Groups)
+	}
+}
+
+// TestOwnersOfSigningRequests checks that no create or update owns the spec, which cannot change, and that the approval
+// and the status own only what they change. As in Kubernetes, the owners of an object that was created without any are
+// not recorded later either.
+func TestOwnersOfSigningRequests(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	request := base64.StdEncoding.EncodeToString(newSigningRequest(t))
+	for name, c := range map[string]struct {
+		metadata string
+		want     []string
+	}{
+		"plain": {`"name":"plain"`, nil},
+		"labeled": {`"name":"labeled","labels":{"a":"b"}`, []string{
+			`a Update/approval certificates.k8s.io/v1 {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"Approved\"}":` +
+				`{".":{},"f:lastTransitionTime":{},"f:lastUpdateTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`,
+			`m Update certificates.k8s.io/v1 {"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`,
+		}},
+	} {
+		w.send(t, http.MethodPost, path+"?fieldManager=m", `{"metadata":{`+c.metadata+`},"spec":{"request":"`+request+
+			`","signerName":"example.com/s","usages":["client auth"]},"status":{"certificate":"eA=="}}`).want(t,
+			http.StatusCreated)
+		w.send(t, http.MethodPatch, path+"/"+name+"/approval?fieldManager=a", `{"spec":{"signerName":"x"},"status":{
+			"certificate":"eA==","conditions":[{"type":"Approved","status":"True","reason":"r","message":"m"}]}}`,
+			"Content-Type", mergeType).owned(t, c.want...)
 	}
 }
 

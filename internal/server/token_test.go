@@ -204,7 +204,7 @@ func TestTokenRequestErrors(t *testing.T) {
 		"a long version": {robotToken, `{"apiVersion":"v` + strings.Repeat("1", 1<<20) + `"}`, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest, `no kind "TokenRequest" is registered for version`},
 		"no JSON": {robotToken, `{"spec":1}`, http.StatusBadRequest, metav1.StatusReasonBadRequest,
-			`the object provided is unrecognized (must be of type TokenRequest): `},
+			`TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal number into Go struct field TokenRequest.spec of type v1.TokenRequestSpec`},
 		"an unknown field": {robotToken + "?fieldValidation=Strict", `{"x":1}`, http.StatusBadRequest,
 			metav1.StatusReasonBadRequest,
 			`TokenRequest in version "v1" cannot be handled as a TokenRequest: strict decoding error: unknown field "x"`},

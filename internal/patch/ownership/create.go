@@ -27,7 +27,7 @@ func (o *Owners) create(apiVersion string, obj kind.Object, manager string) bool
 	if err != nil {
 		return false
 	}
-	fields, ok := fieldsOf(t, valueOf(o.form.empty(e.gvk)), valueOf(versioned), e.preserved)
+	fields, ok := fieldsOf(t, valueOf(o.form.empty(e.gvk)), valueOf(versioned), e.kept)
 	if !ok {
 		return false
 	}

@@ -66,8 +66,9 @@ func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 	return t, err
 }
 
-// preservedFields follows Kubernetes: a write of the object does not own the status if that is a subresource, and a
-// write of the status, or of another part of it, does not own the spec and the fields in Subresource.Preserves.
+// preservedFields follows Kubernetes: a write of the object does not own the status if that is a subresource, nor the
+// fields in Info.Fixed. A write of the status, or of another part of it, does not own the spec and the fields in
+// Subresource.Preserves.
 func (f kindForm) preservedFields(sub string) []string {
 	if f.Info().Subresource("status") == nil {
 		return nil
@@ -75,7 +76,7 @@ func (f kindForm) preservedFields(sub string) []string {
 	if part := f.Info().Subresource(sub); part != nil && (sub == "status" || len(part.Preserves) > 0) {
 		return append([]string{"spec"}, part.Preserves...)
 	}
-	return []string{"status"}
+	return append([]string{"status"}, f.Info().Fixed...)
 }
 
 func (f kindForm) ownedFields(sub string) []string {

@@ -46,6 +46,8 @@ type endpoint struct {
 	filter  fieldpath.Filter // excludes the fields that a write here does not own; may be nil
 	// preserved is the top-level field that a write here does not change (such as status), if any.
 	preserved string
+	// kept are all fields that a write here does not change; for a write of the object, they are top-level fields.
+	kept []string
 }
 
 // form describes the versions of a kind.
@@ -219,7 +221,7 @@ func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
 			set.Insert(dotted(path))
 		}
 		e.filter = fieldpath.NewExcludeSetFilter(set)
-		e.preserved = kept[0]
+		e.preserved, e.kept = kept[0], kept
 	}
 	if e.filter != nil {
 		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): e.filter}

@@ -18,16 +18,16 @@ var unownedFields = []string{
 }
 
 // fieldsOf returns the fields that an object (a struct or maps) has in addition to an empty one, encoded as
-// FieldsV1; nil if there are none. The top-level field named preserved is excluded. ok is false if only the
+// FieldsV1; nil if there are none. The top-level fields in preserved are excluded. ok is false if only the
 // library can decide: for values of the wrong type, list items with duplicate or missing keys, and names that
 // need escapes in JSON.
-func fieldsOf(t *typed.ParseableType, was, is reflect.Value, preserved string) (fields []byte, ok bool) {
+func fieldsOf(t *typed.ParseableType, was, is reflect.Value, preserved []string) (fields []byte, ok bool) {
 	w := &walk{schema: t.Schema, out: make([]byte, 0, 512)}
 	atom, ok := w.schema.Resolve(t.TypeRef)
 	if !ok || atom.Map == nil || atom.Map.ElementRelationship == schema.Atomic {
 		return nil, false
 	}
-	if !w.mapItems(atom.Map, resolve(was), resolve(is), false, []string{"apiVersion", "kind", preserved}) {
+	if !w.mapItems(atom.Map, resolve(was), resolve(is), false, append([]string{"apiVersion", "kind"}, preserved...)) {
 		return nil, !w.unsupported
 	}
 	return w.out, !w.unsupported

@@ -89,7 +89,7 @@ func allowed(req *request.Request, method string) error {
 	if info.Namespaced {
 		inScope = req.Namespace != "" || req.Name == "" && (reads || info.Builtin)
 	}
-	if !inScope {
+	if !inScope || !hasPath(req) {
 		return status.NoResource()
 	}
 	served := info.HasVerb(req.Verb)
@@ -112,6 +112,16 @@ func allowed(req *request.Request, method string) error {
 		return status.MethodNotAllowed()
 	}
 	return nil
+}
+
+// hasPath reports whether Kubernetes' router knows the path of a resource for any method: a built-in kind that is only
+// created has no path for objects, and none for all namespaces.
+func hasPath(req *request.Request) bool {
+	info := req.Info
+	if !info.Builtin || req.Sub != nil || !slices.Equal(info.ServedVerbs(), []string{"create"}) {
+		return true
+	}
+	return req.Name == "" && (!info.Namespaced || req.Namespace != "")
 }
 
 // isProxy reports whether a subresource forwards requests of every method, for any path.

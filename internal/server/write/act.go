@@ -42,7 +42,13 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 		}
 		obj.GetObjectKind().SetGroupVersionKind(req.Sub.Kind)
 		op.act, op.obj = true, obj
-		if err := op.admitOnly(); err != nil {
+		err := op.admitOnly(func() error {
+			if req.Sub.Check == nil {
+				return nil
+			}
+			return req.Sub.Check(req.Name, body)
+		})
+		if err != nil {
 			return nil, err
 		}
 		op.act, op.admitted, op.obj = false, true, nil
@@ -65,7 +71,7 @@ func (w *Writer) Act(req *request.Request) (*request.Result, error) {
 // AdmitConnection lets the plugins change and reject the options of a connection to another machine.
 func (w *Writer) AdmitConnection(req *request.Request, options kind.Object) error {
 	op := &operation{Writer: w, req: req, obj: options, connects: true}
-	return op.admitOnly()
+	return op.admitOnly(nil)
 }
 
 // applyAct applies the body of an act to the object. An act, such as a binding, does not change the ownership of
@@ -84,15 +90,22 @@ func applyAct(op *operation, body runtime.Object) error {
 func actOnOther(op *operation) (*request.Result, error) {
 	body, acts := op.obj, op.req.Info.Acts
 	body.SetUID("")
-	if err := op.admitOnly(); err != nil {
+	k, served := op.Kinds.Stored(acts.Resource)
+	if !served {
+		return nil, status.NoResource()
+	}
+	sub := k.Info().Subresource(acts.Subresource)
+	err := op.admitOnly(func() error {
+		if sub.Check == nil {
+			return nil
+		}
+		return sub.Check(body.GetName(), body)
+	})
+	if err != nil {
 		return nil, err
 	}
 	if body.GetName() == "" {
 		return nil, apierrors.NewBadRequest("Name parameter required.")
-	}
-	k, served := op.Kinds.Stored(acts.Resource)
-	if !served {
-		return nil, status.NoResource()
 	}
 	if name := body.GetName(); len(name) > validation.DNS1123SubdomainMaxLength { // the error would repeat all of it
 		return nil, status.NotFound(acts.Resource, name[:validation.DNS1123SubdomainMaxLength]+"...")
@@ -104,7 +117,7 @@ func actOnOther(op *operation) (*request.Result, error) {
 	req := *op.req
 	req.Route, req.Kind, req.Info, req.Endpoint = &route, k, info, hub
 	req.Stored, req.GVK = info.GroupResource(), hub.GroupVersion().WithKind(info.Kind)
-	req.Sub = info.Subresource(acts.Subresource)
+	req.Sub = sub
 	on := &operation{Writer: op.Writer, req: &req, WriteOptions: op.WriteOptions, admitted: true}
 	if err := applyAct(on, body); err != nil {
 		return nil, err
@@ -112,14 +125,20 @@ func actOnOther(op *operation) (*request.Result, error) {
 	return &request.Result{Status: &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}}, nil
 }
 
-// admitOnly lets the plugins change and reject the body of an act, or reject a delete.
-func (op *operation) admitOnly() error {
+// admitOnly lets the plugins change and reject the body of an act, or reject a delete. check, which may be nil, rejects
+// what the plugins have changed.
+func (op *operation) admitOnly(check func() error) error {
 	a := op.attributes() // one value: Validate sees what Admit has left in it
 	op.req.Spans.At(stage.Admit)
 	if err := op.callPlugins("admit", a); err != nil {
 		return err
 	}
 	op.req.Spans.At(stage.Validate)
+	if check != nil {
+		if err := check(); err != nil {
+			return err
+		}
+	}
 	return op.callPlugins("validate", a)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,20 +66,23 @@ func (op *operation) decode() (runtime.Object, error) {
 	default:
 		return nil, status.UnsupportedMedia(request.MediaTypes...)
 	}
-	if sub := req.Sub; sub != nil && sub.New != nil {
-		if sub.Issues {
-			if err := checkKind(sub.Kind, header); err != nil {
-				return nil, err
-			}
+	sub := req.Sub
+	if sub != nil && sub.New == nil {
+		sub = nil
+	}
+	if own := ownKind(req); req.Info.Builtin || sub != nil {
+		header = complete(header, own)
+		also := sub != nil && header.Kind == own.Kind && slices.Contains(sub.Also, header.GroupVersion())
+		if header != own && !also {
+			return nil, otherBody(op, header, form.Format, body, data)
 		}
+	}
+	if sub != nil {
 		obj, unknown, err := readTyped(form.Format, data, sub.New, op.Lenient())
 		if err != nil {
 			return nil, badBody(op.req, header, body, err)
 		}
 		return obj, op.checkStrictness(header, append(found, unknown...))
-	}
-	if header.Kind != "" && header.Kind != req.Info.Kind && req.Info.Builtin { // otherwise Validate checks it
-		return nil, otherKind(op.req.GVK, header)
 	}
 	sent, unknown, err := req.Kind.Receive(form, data, op.Lenient())
 	var obj kind.Object
@@ -94,7 +98,7 @@ func (op *operation) decode() (runtime.Object, error) {
 			return nil, err
 		}
 	}
-	if gv := header.GroupVersion(); header.Version != "" && gv != req.Endpoint.GroupVersion() {
+	if gv := header.GroupVersion(); gv != req.Endpoint.GroupVersion() { // of a custom resource
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
 			"the API version in the data (%s) does not match the expected API version (%s)", gv,
 			req.Endpoint.GroupVersion()))
@@ -148,29 +152,6 @@ func readTyped(format object.Format, data []byte, make func() runtime.Object,
 	return obj, found, err
 }
 
-// otherKind returns the 400 of a body whose kind is not own, the kind of the URL.
-func otherKind(own, header schema.GroupVersionKind) error {
-	if header.Version == "" {
-		header.Version = own.Version
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf(
-		"%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion", header.Kind,
-		header.Version, own.Kind, header.Version, header.Kind, status.InternalGroup(own.Group), own.Kind))
-}
-
-// checkKind returns the 400 of a body of a subresource whose kind or version is not own. Both may be empty.
-func checkKind(own, header schema.GroupVersionKind) error {
-	if header.Kind != "" && header.Kind != own.Kind {
-		return otherKind(own, header)
-	}
-	if gv := header.GroupVersion(); !gv.Empty() && gv != own.GroupVersion() {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: no kind %q is registered "+
-			"for version %q in scheme %q", own.Kind, shown(gv.Version), own.Kind, own.Kind, shown(gv.String()),
-			"pkg/api/legacyscheme/scheme.go:30"))
-	}
-	return nil
-}
-
 // badBody returns the 400 of a body that cannot be decoded. It names the body's kind, or quotes the beginning of the
 // body if the kind is unknown: JSON as text, other bodies in hexadecimal.
 func badBody(req *request.Request, header schema.GroupVersionKind, body []byte, err error) error {
@@ -196,14 +177,6 @@ func badBody(req *request.Request, header schema.GroupVersionKind, body []byte, 
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", own,
 		err, beginning))
-}
-
-// ownKind returns the kind that the body of a request should have.
-func ownKind(req *request.Request) schema.GroupVersionKind {
-	if req.Sub != nil && req.Sub.New != nil {
-		return req.Sub.Kind
-	}
-	return req.GVK
 }
 
 // checkStrictness rejects or warns about duplicate and unknown fields, as the options demand.

@@ -172,7 +172,7 @@ func (op *removal) removeOnce(key object.Key,
 		also, err = before(obj)
 	} else {
 		op.old = obj
-		err = op.admitOnly()
+		err = op.admitOnly(nil)
 	}
 	if err != nil {
 		return false, err

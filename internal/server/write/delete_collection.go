@@ -96,7 +96,7 @@ func (op *removal) removeListed(listed *object.Object) (err error) {
 			return nil, errOtherObject
 		}
 		op.old = obj
-		return nil, op.admitOnly()
+		return nil, op.admitOnly(nil)
 	})
 	if apierrors.IsNotFound(err) || errors.Is(err, errOtherObject) {
 		return nil

@@ -3,6 +3,7 @@ package write
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,13 +79,18 @@ func (op *operation) matchURL(obj metav1.Object) error {
 	case req.Verb == "create":
 		return nil
 	case obj.GetName() == "":
-		return apierrors.NewBadRequest(fmt.Sprintf(
-			"the name of the object (%s based on URL) was undeterminable: name must be provided", req.Name))
+		return undeterminableName(req)
 	case obj.GetName() != req.Name:
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			"the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), req.Name))
 	}
 	return nil
+}
+
+// undeterminableName returns the 400 of an object without a name, in a request that names one.
+func undeterminableName(req *request.Request) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"the name of the object (%s based on URL) was undeterminable: name must be provided", req.Name))
 }
 
 // own is the stage that records which manager set which field (metadata.managedFields): the request's manager becomes
@@ -189,21 +195,22 @@ func (op *operation) validate() error {
 	if !info.Builtin {
 		meta = withoutFieldSets(obj)
 	}
-	var errs field.ErrorList
+	errs := validateIn(op)
 	switch {
 	case old == nil:
 		name := validation.NameIsDNSSubdomain
 		if info.ValidName != nil {
 			name = info.ValidName
 		}
-		errs = validation.ValidateObjectMetaAccessor(meta, info.Namespaced, name, metadataPath)
+		errs = append(errs, validation.ValidateObjectMetaAccessor(meta, info.Namespaced, name, metadataPath)...)
 		errs = append(errs, k.Validate(ctx, obj, nil, "")...)
 	default:
-		errs = validation.ValidateObjectMetaAccessorUpdate(meta, old, metadataPath)
+		invalid := validation.ValidateObjectMetaAccessorUpdate(meta, old, metadataPath)
 		for _, msg := range content.IsPathSegmentName(obj.GetName()) {
-			errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
+			invalid = append(invalid, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
 		}
-		errs = append(errs, errs...) // Kubernetes checks the metadata twice, and clients see each cause twice
+		// Kubernetes checks the metadata twice, and clients see each cause twice
+		errs = slices.Concat(invalid, errs, invalid)
 		if req.Subresource == "" && kind.HasInitializers(old) {
 			old = nil // initializers may change fields that are immutable later
 		}
@@ -214,8 +221,8 @@ func (op *operation) validate() error {
 	}
 	if len(errs) > 0 {
 		gk := status.Qualified(k)
-		if op.old == nil { // the body of a custom resource may name another kind
-			gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind
+		if !info.Builtin { // the body of a custom resource may name another kind
+			gk = obj.GetObjectKind().GroupVersionKind().GroupKind()
 		}
 		return kind.NewInvalid(gk, obj.GetName(), errs)
 	}
@@ -231,6 +238,21 @@ func (op *operation) validate() error {
 	op.also = alongside{op: op}
 	a.Also = op.also.add
 	return op.callPlugins("validate", a)
+}
+
+// validateIn applies the rules of the kind that depend on the labels of the object's namespace.
+func validateIn(op *operation) field.ErrorList {
+	if op.req.Info.ValidateIn == nil {
+		return nil
+	}
+	return op.req.Info.ValidateIn(op.obj, op.old, op.req.Subresource, func() (map[string]string, error) {
+		name := op.obj.GetNamespace()
+		namespace := op.Store.Get(object.KeyOf(stored.Namespaces, "", name))
+		if namespace == nil {
+			return nil, stored.Absent(op.Store, stored.Namespaces, object.KeyOf(stored.Namespaces, "", name))
+		}
+		return namespace.Labels, nil
+	})
 }
 
 // encode is the stage that makes fresh, the object to commit, of obj. If that equals current except for its revision,

@@ -1,15 +1,12 @@
 package write
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,7 +16,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/stage"
 	"github.com/bowline-dev/bowline/internal/server/status"
-	"github.com/bowline-dev/bowline/internal/server/stored"
 )
 
 // Patch serves all patches. The patch is applied in the version that the URL names; the result is written like an
@@ -95,8 +91,10 @@ func (p *patching) patched(current kind.Object) (kind.Object, error) {
 	if err != nil {
 		return nil, patch.DecodeError(p.t, p.body, after, prototype, err)
 	}
-	if *gvk != own {
-		return nil, p.patchedKind(after, *gvk)
+	if *gvk != own && req.Info.Builtin {
+		if form.APIVersion, err = p.patchedVersion(*gvk, after); err != nil {
+			return nil, err
+		}
 	}
 	sent, unknown, err := k.Receive(form, after, p.Lenient())
 	var obj kind.Object
@@ -118,25 +116,6 @@ func (p *patching) patched(current kind.Object) (kind.Object, error) {
 	return obj, p.matchURL(obj)
 }
 
-// patchedKind returns the 400 of a patch that changes the object's kind or version to gvk.
-func (p *patching) patchedKind(after []byte, gvk schema.GroupVersionKind) error {
-	own := p.req.GVK
-	if gvk.Kind == own.Kind || !p.req.Info.Builtin {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind,
-			gvk.GroupVersion(), own.Kind))
-	}
-	prototype := p.req.Kind.Prototype(own.GroupVersion().String())
-	if other, ok := stored.Named(p.Kinds.Kinds(), gvk); ok { // a mismatch of the body is reported first
-		form := object.Form{APIVersion: gvk.GroupVersion().String()}
-		if _, _, err := other.DecodeRequest(form, after, true); err != nil {
-			return patch.DecodeError(p.t, p.body, after, prototype, err)
-		}
-	}
-	return patch.DecodeError(p.t, p.body, after, prototype, fmt.Errorf(
-		"unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind,
-		own.Version, own.Kind))
-}
-
 // patchedView applies the patch to what a subresource shows and decodes the result like a request.
 func (p *patching) patchedView(view kind.Object) (runtime.Object, error) {
 	sub := p.req.Sub
@@ -146,6 +125,13 @@ func (p *patching) patchedView(view kind.Object) (runtime.Object, error) {
 	}
 	after, strict, err := patch.Apply(p.t, before, p.body, sub.New(), p.Lenient())
 	if err != nil {
+		return nil, err
+	}
+	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
+	if err != nil {
+		return nil, patch.DecodeError(p.t, p.body, after, sub.New(), err)
+	}
+	if _, err := p.patchedVersion(*gvk, after); err != nil {
 		return nil, err
 	}
 	next, found, err := readTyped(object.JSON, after, sub.New, p.Lenient())

@@ -3,6 +3,7 @@ package write
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,7 +63,7 @@ func (w *Writer) Update(req *request.Request) (*request.Result, error) {
 // is ignored, since it belongs to a deleted object; a uid is a conflict.
 func (op *operation) createByUpdate(obj kind.Object) (*request.Result, error) {
 	if _, err := stored.RevisionOf(obj); err != nil {
-		return nil, invalidVersion(op.req, obj.GetResourceVersion())
+		return nil, notNumber(obj.GetResourceVersion())
 	}
 	if uid := obj.GetUID(); uid != "" {
 		return nil, otherUID(op.req, uid, "")
@@ -120,7 +121,7 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (re
 	revision, err := stored.RevisionOf(obj)
 	switch {
 	case err != nil:
-		return false, invalidVersion(op.req, obj.GetResourceVersion())
+		return false, notNumber(obj.GetResourceVersion())
 	case revision != 0 && revision != current.Revision:
 		return false, status.Changed(req.Resource(), req.Name)
 	case revision == 0 && req.Info.ConditionalUpdate && replaces:
@@ -268,12 +269,11 @@ func (op *operation) updateView(next func(view kind.Object) (runtime.Object, err
 	})
 }
 
-// invalidVersion is the 422 of a resourceVersion that is not a number.
-func invalidVersion(req *request.Request, v string) error {
-	return kind.NewInvalid(status.Qualified(req.Kind), req.Name, field.ErrorList{
-		field.Invalid(metadataPath.Child("resourceVersion"), v,
-			"must be specified for an update, as the server gave it"),
-	})
+// notNumber is the error of a resourceVersion that is not a number. It is not a Status in Kubernetes either: the answer
+// is a 500.
+func notNumber(version string) error {
+	_, err := strconv.ParseUint(version, 10, 64)
+	return err
 }
 
 // otherUID is the conflict of an update whose uid is not that of the existing object, if there is one. Its text is

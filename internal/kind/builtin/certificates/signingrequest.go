@@ -39,6 +39,7 @@ func signingRequestKind(cache *object.Cache) kind.Kind {
 			{Name: approvalSub, Verbs: verbs, Preserves: []string{"status.certificate"}},
 			{Name: statusSub, Verbs: verbs, Preserves: []string{"status.conditions"}},
 		},
+		Fixed: []string{"spec"},
 		ValidName: func(name string, prefix bool) []string {
 			if prefix {
 				return content.IsPathSegmentPrefix(name)

@@ -23,20 +23,26 @@ var podBinding = kind.Subresource{
 	Kind:  schema.GroupVersionKind{Version: "v1", Kind: "Binding"},
 	Verbs: []string{"create"},
 	New:   func() runtime.Object { return &corev1.Binding{} },
+	Check: func(name string, body runtime.Object) error { return checkBinding(name, body.(*corev1.Binding)) },
 	Apply: func(obj kind.Object, body runtime.Object) error {
 		return bindPod(obj.(*corev1.Pod), body.(*corev1.Binding))
 	},
 }
 
-// bindPod applies a binding to a pod: it sets the node, and adds the annotations and labels of the binding. It returns
-// a conflict for a pod that has a node, is being deleted or has scheduling gates.
-func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
-	if binding.Name != pod.Name {
+// checkBinding rejects a binding that is invalid, or of another pod than the URL.
+func checkBinding(name string, binding *corev1.Binding) error {
+	if binding.Name != name {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if errs := validateBinding(binding); len(errs) > 0 {
 		return invalidBinding(errs)
 	}
+	return nil
+}
+
+// bindPod applies a valid binding to a pod: it sets the node, and adds the annotations and labels of the binding. It
+// returns a conflict for a pod that has a node, is being deleted or has scheduling gates.
+func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
 	if err := checkNamedState(pod, binding); err != nil {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.Name, err)
 	}

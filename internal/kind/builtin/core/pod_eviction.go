@@ -27,6 +27,7 @@ import (
 var podEviction = kind.Subresource{
 	Name:  "eviction",
 	Kind:  policyv1.SchemeGroupVersion.WithKind("Eviction"),
+	Also:  []schema.GroupVersion{{Group: policyv1.GroupName, Version: "v1beta1"}},
 	Verbs: []string{"create"},
 	New:   func() runtime.Object { return &policyv1.Eviction{} },
 	Evicts: &kind.Eviction{

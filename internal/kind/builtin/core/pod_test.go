@@ -113,7 +113,11 @@ func TestBindingErrors(t *testing.T) {
 	} {
 		pod, binding := newPod(t, ``), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: node}
 		r.change(pod, binding)
-		if err := podBinding.Apply(pod, binding); !r.refused(err) || err.Error() != r.want {
+		err := podBinding.Check("p", binding)
+		if err == nil {
+			err = podBinding.Apply(pod, binding)
+		}
+		if !r.refused(err) || err.Error() != r.want {
 			t.Errorf("binding %s: %v, want %s", r.rule, err, r.want)
 		}
 	}

@@ -12,6 +12,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
+// noDomain is the error of the finalizer "mine".
+const noDomain = `metadata.finalizers[0]: Invalid value: "mine": ` +
+	"name is neither a standard finalizer name nor is it fully qualified"
+
 // TestIPAddressRules checks the rules of ValidateIPAddress and ValidateIPAddressUpdate, and the order of the errors
 // of declarative validation, which follow the others on create and replace only some on update.
 func TestIPAddressRules(t *testing.T) {
@@ -40,6 +44,11 @@ func TestIPAddressRules(t *testing.T) {
 				at + `.namespace: Invalid value: "..": may not be '..'`, immutable}},
 		{name: "the parent is removed", body: `{}`, old: parent(plain),
 			want: []string{at + ": Required value", immutable}},
+		{name: "a finalizer without a domain", body: `{"metadata":{"finalizers":["mine"]},` + parent(plain)[1:],
+			want: []string{noDomain}},
+		// Kubernetes applies the rules of a create to an update, too.
+		{name: "a finalizer without a domain is added", body: `{"metadata":{"finalizers":["mine"]},` + parent(plain)[1:],
+			old: parent(plain), want: []string{noDomain, noDomain}},
 	})
 }
 
@@ -116,6 +125,10 @@ func TestServiceCIDRRules(t *testing.T) {
 		{name: "all are removed", body: `{}`, old: ranges(v4),
 			want: []string{at + ": Invalid value: null: field is immutable"}},
 		{name: "a status", sub: "status", body: ranges(v4), old: ranges(v4)},
+		{name: "a finalizer without a domain", body: `{"metadata":{"finalizers":["mine"]},` + ranges(v4)[1:],
+			want: []string{noDomain}},
+		{name: "a finalizer without a domain is added", body: `{"metadata":{"finalizers":["mine"]},` + ranges(v4)[1:],
+			old: ranges(v4), want: []string{noDomain}},
 	})
 }
 

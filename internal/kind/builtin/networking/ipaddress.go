@@ -26,7 +26,7 @@ func ipAddressKind(cache *object.Cache) kind.Kind {
 		Endpoints: []kind.Endpoint{{Group: networkingv1.GroupName, Version: "v1"}},
 		ValidName: validAddressName,
 	}, kind.Rules[*networkingv1.IPAddress]{
-		Validate: validateIPAddress,
+		Validate: fieldcheck.WithFinalizers(validateIPAddress),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "ParentRef", Type: "string", Description: networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"]},
@@ -53,7 +53,7 @@ func validateIPAddress(a, old *networkingv1.IPAddress, _ string) field.ErrorList
 	case !equality.Semantic.DeepEqual(a.Spec.ParentRef, old.Spec.ParentRef):
 		errs = append(errs, field.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg))
 	}
-	return errs
+	return append(errs, fieldcheck.Finalizers(a)...) // Kubernetes applies the rules of a create to an update, too
 }
 
 // validateParent validates the reference to the object that uses an address.

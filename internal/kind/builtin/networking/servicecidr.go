@@ -14,6 +14,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
@@ -27,7 +28,7 @@ func serviceCIDRKind(cache *object.Cache) kind.Kind {
 		}},
 	}, kind.Rules[*networkingv1.ServiceCIDR]{
 		Prepare:  prepareServiceCIDR,
-		Validate: validateServiceCIDR,
+		Validate: fieldcheck.WithFinalizers(validateServiceCIDR),
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "CIDRs", Type: "string", Description: networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"]},

@@ -24,6 +24,7 @@ func resourceClaimKind(cache *object.Cache) kind.Kind {
 		Kind: "ResourceClaim", Plural: "resourceclaims", Singular: "resourceclaim",
 		Namespaced: true,
 		Endpoints:  endpoints(), Subresources: statusSubresource(),
+		ValidateIn: validateClaimAccess,
 	}, kind.Rules[*resourcev1.ResourceClaim]{
 		Default:  defaultClaim,
 		Prepare:  prepareClaim,

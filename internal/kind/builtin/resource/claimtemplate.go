@@ -25,6 +25,7 @@ func resourceClaimTemplateKind(cache *object.Cache) kind.Kind {
 		Kind: "ResourceClaimTemplate", Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate",
 		Namespaced: true,
 		Endpoints:  endpoints(),
+		ValidateIn: validateTemplateAccess,
 	}, kind.Rules[*resourcev1.ResourceClaimTemplate]{
 		Default: func(t *resourcev1.ResourceClaimTemplate) { defaultRequests(t.Spec.Spec.Devices.Requests) },
 		Prepare: func(t, _ *resourcev1.ResourceClaimTemplate, _ string) {
