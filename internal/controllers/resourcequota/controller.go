@@ -4,9 +4,9 @@
 // that would exceed a quota. The controller subtracts what was deleted, and corrects what the plugin has not seen.
 //
 // The controller watches only the resources that quotas count, including custom ones, in the version in which they are
-// served. It counts a quota again soon after an object was deleted or changed its usage, and some seconds after an object
-// was created, because the plugin has charged the quota already. Package quota computes the usage of an object, and
-// decide.go adds it up.
+// served. It counts a quota again soon after an object was deleted or changed its usage, and some seconds after an
+// object was created, because the plugin has charged the quota already. Package quota computes the usage of an object,
+// and decide.go adds it up.
 package resourcequota
 
 import (
