@@ -86,6 +86,9 @@ func usageOfPod(pod *corev1.Pod, now time.Time) Usage {
 	if hasEnded(pod) || StopsCountingIn(pod, now) < 0 {
 		return func(corev1.ResourceName) resource.Quantity { return resource.Quantity{} }
 	}
+	if isSum(pod) {
+		return func(name corev1.ResourceName) resource.Quantity { return sumOfContainers(pod, name) }
+	}
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	var requests, limits corev1.ResourceList // nil until a name needs them: many quotas need one of them, or none
 	return func(name corev1.ResourceName) resource.Quantity {
@@ -103,6 +106,33 @@ func usageOfPod(pod *corev1.Pod, now time.Time) Usage {
 		}
 		return requests[corev1.ResourceName(strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix))]
 	}
+}
+
+// isSum reports whether a pod requests what its containers request in total: true for most pods, whose usage is then
+// computed without the lists of the general case.
+func isSum(pod *corev1.Pod) bool {
+	resized := func(s corev1.ContainerStatus) bool { return s.Resources != nil || len(s.AllocatedResources) > 0 }
+	return len(pod.Spec.InitContainers) == 0 && len(pod.Spec.Overhead) == 0 && pod.Spec.Resources == nil &&
+		pod.Status.Resources == nil && !slices.ContainsFunc(pod.Status.ContainerStatuses, resized)
+}
+
+// sumOfContainers returns the usage of a pod of which isSum is true.
+func sumOfContainers(pod *corev1.Pod, name corev1.ResourceName) (sum resource.Quantity) {
+	if name == corev1.ResourcePods {
+		return quantityOf(1)
+	}
+	of, limited := strings.CutPrefix(string(name), "limits.")
+	if !limited {
+		of = strings.TrimPrefix(of, corev1.DefaultResourceRequestsPrefix)
+	}
+	for i := range pod.Spec.Containers {
+		amounts := pod.Spec.Containers[i].Resources.Requests
+		if limited {
+			amounts = pod.Spec.Containers[i].Resources.Limits
+		}
+		sum.Add(amounts[corev1.ResourceName(of)])
+	}
+	return sum
 }
 
 func hasEnded(pod *corev1.Pod) bool {
