@@ -72,6 +72,8 @@ func newFixture(t testing.TB) fixture {
 	awaitFile(t, kubeconfig)
 	f := fixture{TB: t, address: own}
 	f.config = must[*rest.Config](t)(clientcmd.BuildConfigFromFlags("", kubeconfig))
+	f.config.QPS = -1
+	f.config.WarningHandler = rest.NoWarnings{} // the sample server says in each answer that flunders are deprecated
 	f.typed, f.objects = kubernetes.NewForConfigOrDie(f.config), dynamic.NewForConfigOrDie(f.config)
 	f.flunders = f.objects.Resource(wardle.WithResource("flunders"))
 
