@@ -49,6 +49,9 @@ func bodies() []row {
 			text: "no more than 253"},
 		{name: "a wrong name of two megabytes", send: post(configMaps, configMap(strings.Repeat("/", 2*mega), "")),
 			text: "... (2097152 bytes)"},
+		{name: "two megabytes in a group without a version", send: post(configMaps, `{"apiVersion":"a/","kind":"ConfigMap",`+
+			`"metadata":{"name":"a"},"data":{"k":"`+strings.Repeat("a", 2*mega)+`"}}`), text: "aaa...'"},
+		{name: "a kind of two megabytes", send: post(configMaps, `{"kind":"`+strings.Repeat("a", 2*mega)+`"}`), text: "aaa..."},
 		{name: "a generated name that climbs", send: post(configMaps, `{"metadata":{"generateName":"../x"}}`), text: "RFC 1123"},
 		{name: "a generated name of two megabytes",
 			send: post(configMaps, `{"metadata":{"generateName":"`+strings.Repeat("a", 2*mega)+`"}}`)},

@@ -40,10 +40,9 @@ func complete(header, own schema.GroupVersionKind) schema.GroupVersionKind {
 // otherBody returns the 400 of a create or update whose body has another kind or version than the URL. As in
 // Kubernetes, the body is decoded as what it says it is, and errors of that are reported first.
 func otherBody(op *operation, header schema.GroupVersionKind, format object.Format, body, data []byte) error {
-	own, shorter := ownKind(op.req), header
-	shorter.Group, shorter.Version, shorter.Kind = shown(header.Group), shown(header.Version), shown(header.Kind)
+	own, shorter := ownKind(op.req), shownKind(header)
 	if header.Version == "" {
-		return badBody(op.req, shorter, body, runtime.NewMissingVersionErr(string(body)))
+		return badBody(op.req, shorter, body, runtime.NewMissingVersionErr(shown(string(body))))
 	}
 	if !registered(op.req, header) {
 		return badBody(op.req, shorter, body, status.NotRegistered(own.Group, shorter))
@@ -66,6 +65,11 @@ func otherBody(op *operation, header schema.GroupVersionKind, format object.Form
 	return apierrors.NewBadRequest(fmt.Sprintf(
 		"the API version in the data (%s) does not match the expected API version (%s)", shorter.GroupVersion(),
 		own.GroupVersion()))
+}
+
+// shownKind returns a kind for an error, which would otherwise repeat all of a very long one.
+func shownKind(of schema.GroupVersionKind) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: shown(of.Group), Version: shown(of.Version), Kind: shown(of.Kind)}
 }
 
 // registered reports whether kube-apiserver's scheme has a kind, in the group-version of the body. Kinds that only
@@ -104,11 +108,11 @@ func (p *patching) patchedVersion(header schema.GroupVersionKind, after []byte) 
 		return "", undeterminableName(p.req)
 	case gv.Empty():
 		header.Group, header.Version = own.Group, runtime.APIVersionInternal
-		return "", invalid(status.NotRegistered(own.Group, header))
+		return "", invalid(status.NotRegistered(own.Group, shownKind(header)))
 	case gv.Version == "":
-		return "", invalid(runtime.NewMissingVersionErr(string(after)))
+		return "", invalid(runtime.NewMissingVersionErr(shown(string(after))))
 	case !registered(p.req, header):
-		return "", invalid(status.NotRegistered(own.Group, header))
+		return "", invalid(status.NotRegistered(own.Group, shownKind(header)))
 	case header.Kind == own.Kind && own == p.req.GVK && p.req.Info.Endpoint(gv) != nil:
 		return gv.String(), nil
 	case header.Kind == own.Kind:
