@@ -14,7 +14,6 @@ require (
 	github.com/bowline-dev/bowline/examples v0.0.0 // the controllers of Networks and Ingresses, which up runs
 	github.com/bowline-dev/bowline/internal/store/log/disk v0.0.0 // the log on disk
 	github.com/fsnotify/fsnotify v1.9.0 // tests: scripts that wait for a file
-	github.com/gobuffalo/flect v1.0.3 // the plural of a kind, as controller-gen has it
 	github.com/google/go-cmp v0.7.0 // differences, in tests
 	github.com/jonboulle/clockwork v0.5.0 // the clock that kubectl's Patcher asks for
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // unified differences
@@ -45,6 +44,7 @@ require (
 	k8s.io/cli-runtime v0.37.2 // kubectl's flags and resource builder
 	k8s.io/client-go v0.37.2 // REST, kubeconfig, and the clients of tests
 	k8s.io/component-base v0.37.2 // kubectl's version
+	k8s.io/gengo/v2 v2.0.0-20260408192533-25e2208e0dc3 // the plural of a kind, as generated clients have it
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
 	k8s.io/kubectl v0.37.2 // kubectl, built into cmd/bowline
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/cli"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/connect"
+	_ "github.com/bowline-dev/bowline/cmd/bowline/internal/kubectl/translations" // not loaded by other commands
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/terminal"
 )

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/gobuffalo/flect"
 	"golang.org/x/mod/module"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/gengo/v2/namer"
+	"k8s.io/gengo/v2/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,6 +29,9 @@ type Controller struct {
 	Bowline Bowline
 }
 
+// plurals derives the names of resources as Kubernetes' client generator does.
+var plurals = namer.NewAllLowercasePluralNamer(map[string]string{"Endpoints": "Endpoints"})
+
 // Complete derives Plural and Module from the other names if they are empty, and validates all names. The
 // error names the invalid value and the rule.
 func (c *Controller) Complete() error {
@@ -35,7 +39,7 @@ func (c *Controller) Complete() error {
 		return err
 	}
 	if c.Plural == "" {
-		c.Plural = strings.ToLower(flect.Pluralize(c.Kind))
+		c.Plural = plurals.Name(&types.Type{Name: types.Name{Name: c.Kind}})
 	}
 	if c.Module == "" {
 		c.Module = c.Group + "/" + c.Name

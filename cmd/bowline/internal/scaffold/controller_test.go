@@ -47,12 +47,12 @@ func complete(t *testing.T, project *scaffold.Controller) map[string][]byte {
 	return files
 }
 
-func TestPluralsMatchControllerGen(t *testing.T) {
+func TestPluralsMatchTheClientGenerator(t *testing.T) {
 	t.Parallel()
 	for kind, plural := range map[string]string{
 		"Greeting": "greetings", "DNSRecord": "dnsrecords", "Policy": "policies", "Gateway": "gateways",
 		"Ingress": "ingresses",
-		"Switch":  "switches", "Box": "boxes", "HTTPProxy": "httpproxies", "Person": "people", "Endpoints": "endpoints",
+		"Switch":  "switches", "Box": "boxes", "HTTPProxy": "httpproxies", "Person": "persons", "Endpoints": "endpoints",
 	} {
 		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: kind}
 		if err := project.Complete(); err != nil || project.Plural != plural {
