@@ -16,7 +16,7 @@ const idle = 3 * time.Second
 
 func idleMemory() measurement {
 	return measurement{
-		figures: []figure{{"idle anonymous memory (RssAnon)", mebibytes, 35}},
+		figures: []figure{{"idle anonymous memory (RssAnon)", mebibytes, 16}},
 		starts:  true,
 		run: func(ctx context.Context, l *lab) ([]reading, error) {
 			s, err := l.server(ctx)

@@ -17,7 +17,7 @@ import (
 // processStart measures a server that finds the keys of an earlier start.
 func processStart() measurement {
 	return measurement{
-		figures: []figure{{"process start to /readyz", milliseconds, 80}},
+		figures: []figure{{"process start to /readyz", milliseconds, 70}},
 		starts:  true,
 		run: func(ctx context.Context, l *lab) ([]reading, error) {
 			state, err := os.MkdirTemp(l.dir, "state-")
@@ -80,7 +80,7 @@ func (l *lab) timeStart(ctx context.Context, state string) ([]reading, error) {
 func planeStart() measurement {
 	return measurement{
 		figures: []figure{
-			{"first Start() in a process to the first create done", milliseconds, 50},
+			{"first Start() in a process to the first create done", milliseconds, 5},
 			{"each next Start() to its first create done", milliseconds, 5},
 		},
 		starts: true,

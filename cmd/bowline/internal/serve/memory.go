@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 
 	"github.com/bowline-dev/bowline/internal/capacity"
 )
@@ -34,6 +36,36 @@ func LimitGarbage() {
 	if os.Getenv("GOGC") == "" {
 		adjustGC(0)
 	}
+}
+
+// ReleaseMemory collects the garbage of the start and returns its memory to the system, after the first second in which
+// the server allocates next to nothing. Otherwise an idle server would keep it for minutes, because LimitGarbage lets a
+// small heap grow.
+func ReleaseMemory(ctx context.Context) {
+	const quiet = 1 << 20
+	seconds := time.NewTicker(time.Second)
+	defer seconds.Stop()
+	for before := allocated(); ; {
+		select {
+		case <-seconds.C:
+		case <-ctx.Done():
+			return
+		}
+		now := allocated()
+		if now-before < quiet {
+			runtime.GC() // sync.Pools keep what they hold for one collection
+			debug.FreeOSMemory()
+			return
+		}
+		before = now
+	}
+}
+
+// allocated returns how many bytes this process has allocated in total.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // adjustGC sets the GC percentage for the current live heap, and schedules itself to run after the next

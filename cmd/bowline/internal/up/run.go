@@ -133,6 +133,7 @@ func (p *plan) runAll(ctx context.Context, plane *bowline.Plane, home *serve.Hom
 	}
 	parts.start("applying of manifests", func(ctx context.Context) error { return p.declare(ctx, plane, report) })
 	parts.start("renewal of certificates", func(ctx context.Context) error { return p.renew(ctx, plane, home) })
+	parts.start("return of memory", func(ctx context.Context) error { serve.ReleaseMemory(ctx); return nil })
 	<-parts.ctx.Done()
 	p.screen.EndStatus()
 	return parts.wait()
