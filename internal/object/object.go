@@ -242,3 +242,9 @@ func (o *Object) Decoded(by Codec) (runtime.Object, error) {
 	}
 	return obj, nil
 }
+
+// Share lets Decoded return obj to readers with the codec, unless the object has been decoded already. obj is what
+// decoding the committed object would return, and is not modified any more.
+func (o *Object) Share(by Codec, obj runtime.Object) {
+	o.decoded.CompareAndSwap(nil, &shared{by.Stamp(), obj})
+}

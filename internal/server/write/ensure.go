@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
@@ -94,8 +97,18 @@ func (op *operation) createInitial(key object.Key, initial kind.Object) error {
 	if err != nil {
 		return err
 	}
-	return op.commit(store.Change{Key: key, Object: fresh, Expect: store.Absent(), Quota: store.Exempt},
-		op.obj, nil)
+	if err := op.commit(store.Change{Key: key, Object: fresh, Expect: store.Absent(), Quota: store.Exempt}, op.obj,
+		nil); err != nil {
+		return err
+	}
+	// The server reads most of these objects when it starts.
+	op.obj.SetResourceVersion(fresh.Revision.String())
+	entries := op.obj.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = ptr.To(metav1.NewTime(entries[i].Time.Truncate(time.Second))) // as it is encoded
+	}
+	fresh.Share(kind.CodecOf(k), op.obj)
+	return nil
 }
 
 // correct updates an existing object, or deletes it if an update is impossible (needsReplacement).
