@@ -35,6 +35,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/plugins/policy"
 	"github.com/bowline-dev/bowline/internal/plugins/webhook"
 	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/server/roles"
 	"github.com/bowline-dev/bowline/internal/store"
 	"github.com/bowline-dev/bowline/internal/store/log"
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
@@ -294,7 +295,7 @@ func (p *Plane) start(ctx context.Context, settings plugins.Settings, parent *se
 		Kinds:         kinds,
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer: auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews(),
-			serviceaccount.IssuerDiscovery()),
+			serviceaccount.IssuerDiscovery(), roles.New(p.store, kinds, o.Logger)),
 		Plugins: settings.Select(o.Admission, o.Plugins,
 			&plugins.Initializers{}, policy.Mutating(kinds), mutating,
 			policy.Validating(kinds), validating),

@@ -125,6 +125,7 @@ var serverImports = map[string][]string{
 	"crd":        {"status", "stored", "tasks"},
 	"expiry":     {"tasks"},
 	"flow":       {"fair", "request", "stored", "tasks"},
+	"roles":      {"stored"},
 	"metrics":    {"fair", "request"},
 	"request":    {"stage", "status"},
 	"stored":     {"status"},

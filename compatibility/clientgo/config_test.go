@@ -59,7 +59,7 @@ func TestCredentialsFromKubeconfig(t *testing.T) {
 }
 
 // TestAnonymousAndImpersonatedRequestsAreRejected checks that clients without a certificate are unauthorized and that
-// impersonation is forbidden.
+// an administrator who acts as another user has only the rights of that user.
 func TestAnonymousAndImpersonatedRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	config := plane.Start(t)

@@ -5,7 +5,6 @@
 // tokens. An [Authorizer] decides whether that user may perform the request described by [Attributes]; [Forbidden]
 // returns the denial with Kubernetes' wording.
 //
-// The package knows neither kinds nor storage, and opens no connection. The server calls it once per request;
-// rules stored in the API (roles and their bindings) would be another Authorizer. Package pki issues
-// certificates.
+// The package knows neither kinds nor storage, and opens no connection. The server calls it for each request. Package
+// rbac is the Authorizer of roles and bindings, and package pki issues certificates.
 package auth

@@ -184,6 +184,10 @@ type Info struct {
 	// no write of the object owns them, not even the create that sets them.
 	Fixed []string
 
+	// FieldAnnotation is an annotation that stands for a field of an older version; empty for none. Tables, and clients
+	// that ask for metadata alone, do not see it: in Kubernetes, they see the internal version, which has the field.
+	FieldAnnotation string
+
 	// ValidateIn returns errors that depend on the labels of the object's namespace, in addition to those of
 	// Kind.Validate. It calls labels only if it needs them. nil for a kind without such rules.
 	ValidateIn func(obj, old Object, sub string, labels func() (map[string]string, error)) field.ErrorList

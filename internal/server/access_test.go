@@ -75,27 +75,6 @@ func TestForeignCertificateIsUnauthorized(t *testing.T) {
 	}
 }
 
-// Impersonation is rejected, for every user and header.
-func TestImpersonationIsForbidden(t *testing.T) {
-	t.Parallel()
-	for name, w := range map[string]*testPlane{"in process": start(t), "TLS": startTLS(t)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, header := range []string{"Impersonate-User", "Impersonate-Group", "Impersonate-Uid",
-				"Impersonate-Extra-scopes", "impersonate-user"} {
-				w.get(t, configMaps, header, "system:masters").wantError(t, http.StatusForbidden,
-					metav1.StatusReasonForbidden, "asks to act as another user")
-			}
-			config := rest.CopyConfig(w.config)
-			config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev"}}
-			if _, err := typed(t, config, "").CoreV1().ConfigMaps("default").List(t.Context(),
-				metav1.ListOptions{}); err == nil {
-				t.Error("a typed client acted as jane")
-			}
-		})
-	}
-}
-
 // A bearer token that the plane did not issue is unauthorized.
 func TestBearerTokenIsUnauthorized(t *testing.T) {
 	t.Parallel()

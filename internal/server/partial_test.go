@@ -1,11 +1,14 @@
 package server_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,6 +69,44 @@ func TestPartialMetadataMatchesObject(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The annotation of daemonsets that stands for a field of older versions is in the whole object, and in no metadata
+// alone, as in Kubernetes.
+func TestMetadataWithoutFieldAnnotation(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const path = "/apis/apps/v1/namespaces/default/daemonsets"
+	body := `{"metadata":{"name":"%s","annotations":{"a":"b"}},"spec":{"selector":{"matchLabels":{"a":"b"}},
+		"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
+	created := w.send(t, http.MethodPost, path, fmt.Sprintf(body, "d")).want(t, http.StatusCreated)
+	dry := w.send(t, http.MethodPost, path+"?dryRun=All", fmt.Sprintf(body, "e"), "Accept", partialType).
+		want(t, http.StatusCreated)
+	const annotation = appsv1.DeprecatedTemplateGeneration
+	if valueAt(created.object(t), "metadata", "annotations", annotation) != "1" {
+		t.Errorf("the object is %s", created.body)
+	}
+	check := func(what string, meta metav1.ObjectMeta) {
+		t.Helper()
+		if len(meta.Annotations) != 1 || meta.Annotations["a"] != "b" || len(meta.ManagedFields) == 0 {
+			t.Errorf("%s has the annotations %v and %d managed fields", what, meta.Annotations, len(meta.ManagedFields))
+		}
+	}
+	for _, media := range []string{jsonType, protobufType} {
+		r := w.get(t, path+"/d", "Accept", media+";as=PartialObjectMetadata;g=meta.k8s.io;v=v1").want(t, http.StatusOK)
+		check(media, decodePartial(t, r, media, &metav1.PartialObjectMetadata{}).(*metav1.PartialObjectMetadata).ObjectMeta)
+	}
+	check("a dry run", decodePartial(t, dry, jsonType, &metav1.PartialObjectMetadata{}).(*metav1.PartialObjectMetadata).ObjectMeta)
+	var table metav1.Table
+	w.get(t, path, "Accept", tableType).want(t, http.StatusOK).into(t, &table)
+	var row metav1.PartialObjectMetadata
+	if err := json.Unmarshal(table.Rows[0].Object.Raw, &row); err != nil {
+		t.Fatal(err)
+	}
+	check("a row", row.ObjectMeta)
+	if after := w.get(t, path+"/d"); valueAt(after.object(t), "metadata", "annotations", annotation) != "1" {
+		t.Errorf("afterwards the object is %s", after.body)
 	}
 }
 

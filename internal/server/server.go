@@ -14,6 +14,7 @@
 //	crd         the kinds that CustomResourceDefinitions define
 //	expiry      deletes events after their lifetime
 //	flow        assigns requests to priority levels, as FlowSchemas say
+//	roles       authorizes requests by roles and bindings
 //	operations  backup, verification, initial objects, metrics of what is stored
 //	stored      converts between stored objects and the objects that a kind's rules work on
 //	status      converts errors to the Status that clients receive

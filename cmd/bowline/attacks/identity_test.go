@@ -34,11 +34,17 @@ func authentication() []row {
 		{"Impersonate_User", "bowline-admin"},
 	} {
 		q := request{method: http.MethodGet, path: allSecrets.path, header: header}
+		codes := []int{401, 403}
+		if strings.HasPrefix(header[0], "Impersonate-") { // without a user to act as
+			codes = []int{400, 401, 403}
+		}
 		rows = append(rows,
-			row{name: header[0] + " " + header[1] + " of nobody", run: as(nobody, q), codes: []int{401, 403}},
-			row{name: header[0] + " " + header[1] + " of jane", run: as(jane, q), codes: []int{401, 403}})
+			row{name: header[0] + " " + header[1] + " of nobody", run: as(nobody, q), codes: codes},
+			row{name: header[0] + " " + header[1] + " of jane", run: as(jane, q), codes: codes})
 	}
-	return rows
+	half := request{method: http.MethodGet, path: allSecrets.path,
+		header: []string{"Impersonate-Group", strings.Repeat("\"<", 250_000)}}
+	return append(rows, row{name: "half a megabyte of a group without a user", run: as(jane, half), codes: []int{400}})
 }
 
 // certificates are certificates of the server's own authority.

@@ -1,10 +1,12 @@
 package serviceaccount
 
 import (
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/uuid"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -72,6 +74,24 @@ func claims(s Subject, v Validity) (jwt.Claims, privateClaims) {
 // the namespace appended.
 const accountsGroup = "system:serviceaccounts"
 
-func userName(namespace, name string) string {
-	return "system:serviceaccount:" + namespace + ":" + name
+// userPrefix is the start of the user names of service accounts. A colon separates the namespace from the account.
+const userPrefix = "system:serviceaccount:"
+
+func userName(namespace, name string) string { return userPrefix + namespace + ":" + name }
+
+// ParseUserName returns the service account that a user name is of. ok is false for the names of other users.
+func ParseUserName(name string) (namespace, account string, ok bool) {
+	rest, ok := strings.CutPrefix(name, userPrefix)
+	if !ok {
+		return "", "", false
+	}
+	namespace, account, ok = strings.Cut(rest, ":")
+	ok = ok && len(apivalidation.ValidateNamespaceName(namespace, false)) == 0 &&
+		len(apivalidation.ValidateServiceAccountName(account, false)) == 0
+	return namespace, account, ok
+}
+
+// Groups returns the groups of the service accounts in a namespace, without auth.AuthenticatedGroup.
+func Groups(namespace string) []string {
+	return []string{accountsGroup, accountsGroup + ":" + namespace}
 }

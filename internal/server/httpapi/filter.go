@@ -4,23 +4,20 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/server/operations"
 	"github.com/bowline-dev/bowline/internal/server/request"
 	"github.com/bowline-dev/bowline/internal/server/stage"
-	"github.com/bowline-dev/bowline/internal/server/status"
 	"github.com/bowline-dev/bowline/internal/server/tasks"
 )
 
-// serve runs a request through authentication, authorization, its deadline, the fair queue, and dispatch, with
-// compression and indentation of the answer as the client asks for.
+// serve runs a request through authentication, impersonation, authorization, its deadline, the fair queue and dispatch,
+// with compression and indentation of the answer as the client asks for.
 func (h *Handler) serve(x *exchange) {
 	user, err := h.identify(x.r)
 	if h.o.Tracer != nil {
@@ -31,6 +28,10 @@ func (h *Handler) serve(x *exchange) {
 		return
 	}
 	x.spans.At(stage.Authorize)
+	if user, err = h.impersonate(x, user); err != nil {
+		h.fail(x, x, err)
+		return
+	}
 	if err := request.Authorize(x.r.Context(), h.o.Authorizer, &x.route, user); err != nil {
 		h.fail(x, x, err)
 		return
@@ -110,8 +111,7 @@ func (h *Handler) connects(route *request.Route) bool {
 	return ok && entry.Kind.Info().Connects(route.Subresource) != nil
 }
 
-// identify authenticates a request. Impersonation is not supported: a request with its headers is refused
-// rather than run as the sender.
+// identify authenticates a request.
 func (h *Handler) identify(r *http.Request) (*auth.User, error) {
 	user, ok, err := h.o.Authenticator.Authenticate(r)
 	if err != nil {
@@ -119,13 +119,6 @@ func (h *Handler) identify(r *http.Request) (*auth.User, error) {
 	}
 	if err != nil || !ok {
 		return nil, apierrors.NewUnauthorized("Unauthorized")
-	}
-	for name := range r.Header {
-		if strings.HasPrefix(name, "Impersonate-") {
-			return nil, status.Generic(http.StatusForbidden, metav1.StatusReasonForbidden,
-				"forbidden: User \""+user.Name+"\" asks to act as another user ("+name+
-					"), which this server does not serve; send the request without Impersonate-* headers")
-		}
 	}
 	return user, nil
 }

@@ -145,7 +145,7 @@ func Result(req *request.Request, accept string, res *request.Result) (Answer, e
 	case as == request.AsTable:
 		data, err = stateTable(req, res.State)
 	case as == request.AsPartial:
-		data, err = kind.Marshal(req.Accept.Format(), partial(res.State, req.Accept.MetaVersion()))
+		data, err = kind.Marshal(req.Accept.Format(), partialState(req, res.State))
 	default:
 		data, err = req.Kind.Encode(req.Form(), res.State)
 	}

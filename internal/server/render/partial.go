@@ -1,7 +1,9 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +29,16 @@ func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
 	}
 }
 
+// partialState is partial for an object of the request's kind. It does not change the object.
+func partialState(req *request.Request, obj kind.Object) *metav1.PartialObjectMetadata {
+	p := partial(obj, req.Accept.MetaVersion())
+	if hidden := req.Info.FieldAnnotation; hidden != "" {
+		p.Annotations = maps.Clone(p.Annotations)
+		delete(p.Annotations, hidden)
+	}
+	return p
+}
+
 // metadata returns the metadata of a stored object in a format: a JSON object, or an ObjectMeta message. It decodes the
 // rest of the object only if a conversion or initializers require it. It returns an error if the request has ended.
 func metadata(req *request.Request, o *object.Object, format object.Format) ([]byte, error) {
@@ -40,7 +52,8 @@ func metadata(req *request.Request, o *object.Object, format object.Format) ([]b
 			return nil, err
 		}
 	}
-	if e.Form.Format == format {
+	hidden := req.Info.FieldAnnotation
+	if e.Form.Format == format && (hidden == "" || !bytes.Contains(e.Metadata(), []byte(hidden))) {
 		return e.Metadata(), nil
 	}
 	if o.Uninitialized() { // ObjectMeta has no field for initializers: encode the whole object
@@ -51,16 +64,18 @@ func metadata(req *request.Request, o *object.Object, format object.Format) ([]b
 		return e.Metadata(), nil
 	}
 	var meta metav1.ObjectMeta
-	if format == object.JSON {
-		if err := meta.Unmarshal(e.Metadata()); err != nil {
-			return nil, err
-		}
-		return json.Marshal(&meta)
+	decode, encode := meta.Unmarshal, meta.Marshal
+	if e.Form.Format == object.JSON {
+		decode = func(data []byte) error { return json.Unmarshal(data, &meta) }
 	}
-	if err := json.Unmarshal(e.Metadata(), &meta); err != nil {
+	if format == object.JSON {
+		encode = func() ([]byte, error) { return json.Marshal(&meta) }
+	}
+	if err := decode(e.Metadata()); err != nil {
 		return nil, err
 	}
-	return meta.Marshal()
+	delete(meta.Annotations, hidden)
+	return encode()
 }
 
 // appendPartial appends a PartialObjectMetadata in JSON with the given metadata.

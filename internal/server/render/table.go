@@ -97,7 +97,7 @@ func stateTable(req *request.Request, obj kind.Object) ([]byte, error) {
 	case metav1.IncludeObject:
 		row.Object.Raw, err = req.Kind.Encode(object.Form{APIVersion: apiVersion}, obj)
 	case metav1.IncludeMetadata:
-		row.Object.Raw, err = kind.Marshal(object.JSON, partial(obj, metaVersion))
+		row.Object.Raw, err = kind.Marshal(object.JSON, partialState(req, obj))
 	}
 	if err != nil {
 		return nil, err

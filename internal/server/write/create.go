@@ -70,6 +70,9 @@ func (op *operation) create() (*request.Result, error) {
 	if err := op.admit(); err != nil {
 		return nil, err
 	}
+	if err := checkEscalation(op); err != nil {
+		return nil, err
+	}
 	if obj.GetNamespace() != req.ObjectNamespace || req.Name != "" && obj.GetName() != req.Name {
 		if err := op.matchURL(obj); err != nil { // a plugin changed it, or an applied document has no name
 			return nil, err

@@ -140,6 +140,9 @@ func (op *operation) updateOnce(next func(kind.Object) (kind.Object, error)) (re
 	if err := op.admit(); err != nil {
 		return false, err
 	}
+	if err := checkEscalation(op); err != nil {
+		return false, err
+	}
 	if obj.GetResourceVersion() == "" { // a mutation has removed it
 		obj.SetResourceVersion(old.GetResourceVersion())
 	}

@@ -47,8 +47,8 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 // addCheckedFlags adds the flags whose value must match the behavior of bowline.
 func (s *apiServer) addCheckedFlags(f flagSet) {
 	f.addFixed("authorization-mode", "list",
-		"members of system:masters may do everything, and others what system:discovery allows, "+
-			"as with RBAC without bindings; those that clients create have no effect", "RBAC", "Node")
+		"members of system:masters may do everything, and others what system:discovery and the "+
+			"roles allow that clients create; Kubernetes' own roles do not exist", "RBAC", "Node")
 	f.addFixed("service-cluster-ip-range", "range", "the range of service addresses", "10.0.0.0/24")
 	f.addFixed("service-node-port-range", "range", "the range of node ports", "30000-32767")
 	f.addFixed("allow-privileged", "bool", "privileged pods are stored like others, and never run", "true")
@@ -143,7 +143,7 @@ func addRefusedFlags(f flagSet) {
 	f.addRefused("users authenticate with client certificates only", "token-auth-file", "oidc-issuer-url",
 		"authentication-config",
 		"authentication-token-webhook-config-file", "enable-bootstrap-token-auth", "requestheader-client-ca-file")
-	f.addRefused("only the group system:masters is authorized", "authorization-config",
+	f.addRefused("only roles authorize users who are not in the group system:masters", "authorization-config",
 		"authorization-policy-file",
 		"authorization-webhook-config-file")
 	f.addRefused("only bowline up configures admission plugins, with --admission-config", "admission-control-config-file")

@@ -48,7 +48,7 @@ func TestUnsupportedFlagValuesAreRejected(t *testing.T) {
 		"--encryption-provider-config=f":                  "objects are not encrypted",
 		"--audit-policy-file=f":                           "there is no audit log",
 		"--oidc-issuer-url=https://x":                     "client certificates only",
-		"--authorization-config=f":                        "only the group system:masters",
+		"--authorization-config=f":                        "only roles authorize",
 		"--tls-min-version=VersionTLS13":                  "accepts TLS 1.2 and 1.3",
 		"--insecure-port=0":                               "",
 		"--insecure-port=8080":                            "bowline supports only 0 (the server only uses TLS)",

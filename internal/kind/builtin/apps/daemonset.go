@@ -27,7 +27,8 @@ func daemonSetKind(cache *object.Cache) kind.Kind {
 		Generation: true,
 		Endpoints: append([]kind.Endpoint{{Group: "apps", Version: "v1"}},
 			oldEndpoints(oldDaemonSets(), "DaemonSet", beta2, extensions)...),
-		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+		Subresources:    []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+		FieldAnnotation: templates,
 	}, kind.Rules[*appsv1.DaemonSet]{
 		Versions: oldDaemonSets(),
 		Default:  defaultDaemonSet,

@@ -1,6 +1,6 @@
 // Package rbac defines the kinds of the rbac.authorization.k8s.io group: roles and cluster roles, which list rights,
-// and the bindings that grant them to users, groups and service accounts. The server stores these objects; this package
-// does not enforce the rights, nor does it prevent a user from granting rights that the user does not have.
+// and the bindings that grant them to users, groups and service accounts. Package internal/server/roles enforces the
+// rights, and package internal/server/write prevents users from granting rights that they do not have.
 //
 // The kinds and their columns are in role.go and binding.go, their rules in the files with the suffix _validate.
 // Validation follows Kubernetes 1.37 (pkg/apis/rbac/validation and the declarative rules of pkg/apis/rbac/v1). The
