@@ -68,17 +68,13 @@ func (w *Writer) Withdraw(ctx context.Context, i kind.Initial, obsolete func(sto
 	return err
 }
 
-// createInitial creates an object. It retains the UID if the object has one.
+// createInitial creates an object of which it takes ownership. It retains the UID if the object has one.
 func (op *operation) createInitial(key object.Key, initial kind.Object) error {
 	k, form := op.req.Kind, object.Form{APIVersion: op.req.Endpoint.APIVersion()}
-	body, err := kind.Marshal(form.Format, initial)
-	if err != nil {
+	var err error
+	if op.obj, err = k.Accept(initial, form.APIVersion); err != nil {
 		return err
 	}
-	if op.obj, _, err = k.DecodeRequest(form, body, true); err != nil {
-		return err
-	}
-	op.obj.SetUID(initial.GetUID())
 	if op.obj.GetUID() == "" {
 		op.obj.SetUID(types.UID(uuid.NewString()))
 	}
