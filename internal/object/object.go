@@ -243,8 +243,8 @@ func (o *Object) Decoded(by Codec) (runtime.Object, error) {
 	return obj, nil
 }
 
-// Share lets Decoded return obj to readers with the codec, unless the object has been decoded already. obj is what
-// decoding the committed object would return, and is not modified any more.
-func (o *Object) Share(by Codec, obj runtime.Object) {
+// Share lets Decoded return obj to readers of o with the codec, unless o has been decoded already. obj is what decoding
+// o, which is committed, would return, and is not modified any more.
+func Share(o *Object, by Codec, obj runtime.Object) {
 	o.decoded.CompareAndSwap(nil, &shared{by.Stamp(), obj})
 }

@@ -103,7 +103,7 @@ func (op *operation) createInitial(key object.Key, initial kind.Object) error {
 	for i := range entries {
 		entries[i].Time = ptr.To(metav1.NewTime(entries[i].Time.Truncate(time.Second))) // as it is encoded
 	}
-	fresh.Share(kind.CodecOf(k), op.obj)
+	object.Share(fresh, kind.CodecOf(k), op.obj)
 	return nil
 }
 
