@@ -10,6 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/disruption"
 	"github.com/bowline-dev/bowline/internal/controllers/endpoint"
 	"github.com/bowline-dev/bowline/internal/controllers/endpointslice"
+	"github.com/bowline-dev/bowline/internal/controllers/endpointslicemirroring"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 	"github.com/bowline-dev/bowline/internal/controllers/nodelifecycle"
 	"github.com/bowline-dev/bowline/internal/controllers/podgc"
@@ -88,6 +89,7 @@ var needs = map[string][]schema.GroupVersionResource{
 	ttlafterfinished.Name:       {jobs},
 	vacprotection.Name:          {claims, volumes, volumeClasses},
 
+	endpointslicemirroring.Name:          {endpoints, endpointSlices, services},
 	validatingadmissionpolicystatus.Name: {policies},
 }
 

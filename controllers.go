@@ -15,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/disruption"
 	"github.com/bowline-dev/bowline/internal/controllers/endpoint"
 	"github.com/bowline-dev/bowline/internal/controllers/endpointslice"
+	"github.com/bowline-dev/bowline/internal/controllers/endpointslicemirroring"
 	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/internal/controllers/job"
 	"github.com/bowline-dev/bowline/internal/controllers/namespace"
@@ -65,6 +66,7 @@ var controllers = map[string]func(*controller.Manager){
 	servicecidr.Name:      func(m *controller.Manager) { servicecidr.Add(m) },
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 
+	endpointslicemirroring.Name:          func(m *controller.Manager) { endpointslicemirroring.Add(m) },
 	validatingadmissionpolicystatus.Name: func(m *controller.Manager) { validatingadmissionpolicystatus.Add(m) },
 }
 

@@ -61,7 +61,7 @@ func Decide(s Input) []action.Action {
 // remove deletes Endpoints without a service, except those that old programs use for leader election, which
 // never have one.
 func (s Input) remove() []action.Action {
-	if _, usedForElection := s.Endpoints.Annotations[leaderAnnotation]; usedForElection {
+	if _, usedForElection := s.Endpoints.Annotations[backend.LeaderAnnotation]; usedForElection {
 		return nil
 	}
 	return []action.Action{
@@ -135,7 +135,3 @@ func ready(subsets []corev1.EndpointSubset) map[types.UID]bool {
 	}
 	return found
 }
-
-// leaderAnnotation marks Endpoints that old programs use for leader election (client-go's EndpointsLock).
-// Their subsets belong to those programs.
-const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"

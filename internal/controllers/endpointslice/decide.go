@@ -100,7 +100,7 @@ func (s Input) planFamily(family corev1.IPFamily, existing []*discoveryv1.Endpoi
 			p.deleted = append(p.deleted, slice) // of an earlier service of the same name
 			continue
 		}
-		g := groups.byPort[portsKey(slice.Ports)]
+		g := groups.byPort[backend.PortsKey(slice.Ports)]
 		if g == nil {
 			p.deleted = append(p.deleted, slice)
 			continue

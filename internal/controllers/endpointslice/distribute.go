@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/bowline-dev/bowline/internal/controllers/internal/backend"
 )
 
 // maxEndpoints limits the endpoints of a slice. A changed slice is sent to every node, which favors small slices; on
@@ -24,7 +25,7 @@ func (s Input) distribute(g *group) (p plan) {
 	}
 	left := map[string]wanted{}
 	for _, w := range g.wanted {
-		left[identity(&w.Endpoint)] = w
+		left[backend.EndpointKey(&w.Endpoint)] = w
 	}
 	var drafts []*draft
 	for _, slice := range g.slices {
@@ -49,16 +50,6 @@ func (s Input) distribute(g *group) (p plan) {
 	return p
 }
 
-// identity returns the key of an endpoint. A change of other fields is made in place.
-func identity(e *discoveryv1.Endpoint) string {
-	addresses := slices.Sorted(slices.Values(e.Addresses))
-	name := ""
-	if e.TargetRef != nil {
-		name = e.TargetRef.Namespace + "/" + e.TargetRef.Name
-	}
-	return name + " " + text(e.Hostname) + " " + strings.Join(addresses, " ")
-}
-
 // draft is the new state of a slice.
 type draft struct {
 	base      *discoveryv1.EndpointSlice
@@ -72,7 +63,7 @@ func (s Input) retain(slice *discoveryv1.EndpointSlice, left map[string]wanted, 
 	d := &draft{base: slice, changed: !maps.Equal(slice.Labels, s.labels())}
 	for i := range slice.Endpoints {
 		previous := &slice.Endpoints[i]
-		key := identity(previous)
+		key := backend.EndpointKey(previous)
 		w, desired := left[key]
 		if !desired {
 			d.changed = true

@@ -1,10 +1,6 @@
 package endpointslice
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -42,7 +38,7 @@ func (s Input) groups(family corev1.IPFamily) groups {
 		}
 		addresses := backend.Addresses(pod, family)
 		ports := s.ports(pod)
-		key := portsKey(ports)
+		key := backend.PortsKey(ports)
 		g := found.byPort[key]
 		if g == nil {
 			g = &group{ports: ports, family: family}
@@ -65,30 +61,6 @@ func (s Input) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 		}
 	}
 	return ports
-}
-
-// portsKey returns a key that is equal for equal ports in any order.
-func portsKey(ports []discoveryv1.EndpointPort) string {
-	keys := make([]string, len(ports))
-	for i, p := range ports {
-		keys[i] = fmt.Sprintf("%q %s %d %q", text(p.Name), text(p.Protocol), number(p.Port), text(p.AppProtocol))
-	}
-	slices.Sort(keys)
-	return strings.Join(keys, ";")
-}
-
-func text[S ~string](s *S) S {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func number(n *int32) int32 {
-	if n == nil {
-		return -1
-	}
-	return *n
 }
 
 // endpoint returns the endpoint of a pod. A terminating pod is not ready but may still be serving.

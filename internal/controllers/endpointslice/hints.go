@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 )
 
 // hint sets the hints of the plan's slices according to the service's trafficDistribution (KEP-3015), by zone
@@ -61,7 +62,7 @@ func (s Input) hints(e discoveryv1.Endpoint) *discoveryv1.EndpointHints {
 
 // distribution reports whether the service wants hints by zone, and also by node.
 func (s Input) distribution() (zones, nodes bool) {
-	switch text(s.Service.Spec.TrafficDistribution) {
+	switch ptr.Deref(s.Service.Spec.TrafficDistribution, "") {
 	case corev1.ServiceTrafficDistributionPreferSameNode:
 		return true, true
 	case corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone:
