@@ -219,6 +219,11 @@ func (op *operation) validate() error {
 	if err := req.Context().Err(); err != nil { // the result of interrupted rules is incomplete
 		return err
 	}
+	if len(errs) == 0 {
+		if unread := checkParams(op); unread != nil {
+			errs = append(errs, unread)
+		}
+	}
 	if len(errs) > 0 {
 		gk := status.Qualified(k)
 		if !info.Builtin { // the body of a custom resource may name another kind
