@@ -3,7 +3,6 @@ package rbac
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 )
@@ -35,12 +34,12 @@ func (e *Editor) SetClusterRole(r *rbacv1.ClusterRole) { e.roles("").set(r.Name,
 
 // SetRoleBinding adds or replaces a binding in a namespace.
 func (e *Editor) SetRoleBinding(b *rbacv1.RoleBinding) {
-	e.setBinding("RoleBinding "+strconv.Quote(b.Name+"/"+b.Namespace), b.Namespace, b.Name, b.RoleRef, b.Subjects)
+	e.setBinding(b.Namespace, b.Name, b.RoleRef, b.Subjects)
 }
 
 // SetClusterRoleBinding adds or replaces a binding for the cluster.
 func (e *Editor) SetClusterRoleBinding(b *rbacv1.ClusterRoleBinding) {
-	e.setBinding("ClusterRoleBinding "+strconv.Quote(b.Name), "", b.Name, b.RoleRef, b.Subjects)
+	e.setBinding("", b.Name, b.RoleRef, b.Subjects)
 }
 
 // RemoveRole removes a role, or, if the namespace is empty, a cluster role.
@@ -53,27 +52,38 @@ func (e *Editor) RemoveBinding(namespace, name string) {
 		t.scope.bindings.remove(name)
 		t.removed[b] = true
 		for _, s := range b.subjects {
-			t.changed[s] = true
+			t.changed[s.subject] = true
 		}
 	}
 }
 
-func (e *Editor) setBinding(described, namespace, name string, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
+// setBinding adds or replaces a binding. One with the same role and subjects stays, because the grants of each subject
+// would otherwise be made again.
+func (e *Editor) setBinding(namespace, name string, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	b := &binding{namespace: namespace, name: name, role: role, subjects: membersOf(subjects, namespace)}
+	before, ok := e.in(namespace).scope.bindings.get(name)
+	if ok && before.role == role && slices.Equal(before.subjects, b.subjects) {
+		return
+	}
 	e.RemoveBinding(namespace, name)
 	t := e.grants(namespace)
-	b := &binding{namespace: namespace, name: name, role: role}
 	t.scope.bindings.set(name, b)
-	allowed := "RBAC: allowed by " + described + " of " + role.Kind + " " + strconv.Quote(role.Name) + " to "
-	seen := make(map[subject]bool, len(subjects))
-	for i := range subjects {
-		s, text, ok := subjectOf(&subjects[i], namespace)
-		if !ok || seen[s] {
-			continue
-		}
-		seen[s], t.changed[s] = true, true
-		b.subjects = append(b.subjects, s)
-		t.added[s] = append(t.added[s], grant{b, allowed + text})
+	for _, m := range b.subjects {
+		t.changed[m.subject] = true
+		t.added[m.subject] = append(t.added[m.subject], grant{b, m.account})
 	}
+}
+
+// membersOf returns the subjects of a binding, each once.
+func membersOf(subjects []rbacv1.Subject, namespace string) (members []member) {
+	has := make(map[subject]bool, len(subjects))
+	for i := range subjects {
+		if m, ok := memberOf(&subjects[i], namespace); ok && !has[m.subject] {
+			has[m.subject] = true
+			members = append(members, m)
+		}
+	}
+	return members
 }
 
 // in returns the edit of a scope.

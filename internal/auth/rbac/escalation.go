@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -21,32 +22,42 @@ func Everything() []rbacv1.PolicyRule {
 }
 
 const (
-	// maxComparisons bounds the comparisons of strings in one CheckGrant, which take a tenth of a second. Rules of a
-	// few kilobytes can stand for billions of rights.
+	// maxComparisons bounds the comparisons of strings in one CheckGrant, which take a tenth of a second. One of long
+	// strings counts for several. Rules of a few kilobytes can stand for billions of rights.
 	maxComparisons = 8 << 20
 	// maxMissing bounds the missing rights in an error, in bytes.
 	maxMissing = 64 << 10
+	// bytesPerComparison is the length of equally long strings whose comparison counts for two.
+	bytesPerComparison = 64
+	// manyNames is the number of names, of a granted rule and of a rule held, from which a set is faster than the list.
+	manyNames = 16
+	// comparisonsPerEntry is what an entry of such a set counts.
+	comparisonsPerEntry = 8
 )
 
 // CheckGrant returns an error with Kubernetes' text unless the rights that a user holds cover rules that the user
 // grants. unlisted is an error of the listing of these rights, or nil. Unlike Kubernetes, it names only the first
 // missing rights if there are very many, and rejects rules that would take very long to compare.
 func CheckGrant(user *auth.User, held auth.Rules, unlisted error, granted []rbacv1.PolicyRule) error {
-	c := comparison{verbs: map[tuple][]string{}}
+	c := comparison{verbs: map[tuple][]string{}, names: map[*auth.ResourceRule]map[string]bool{}}
 	resources := make([]*auth.ResourceRule, len(held.Resources))
 	for i := range held.Resources {
 		resources[i] = &held.Resources[i]
 	}
+	paths := make([]*auth.PathRule, len(held.Paths))
+	for i := range held.Paths {
+		paths[i] = &held.Paths[i]
+	}
 	for i := range granted {
 		rule := &granted[i]
-		if !c.compareResources(resources, rule) || !c.comparePaths(held.Paths, rule) {
+		if !c.compareResources(resources, rule) || !c.comparePaths(paths, rule) {
 			break
 		}
 	}
 	missing := c.missing()
 	switch {
 	case len(missing) > 0:
-	case c.comparisons >= maxComparisons:
+	case c.exhausted():
 		return fmt.Errorf("user %q is attempting to grant more RBAC permissions than can be compared with those "+
 			"currently held: use fewer groups, resources, verbs or names in a rule", user.Name)
 	default:
@@ -66,7 +77,10 @@ type comparison struct {
 	// verbs are the missing ones, by the other parts of the right.
 	verbs map[tuple][]string
 	size  int // of the texts in verbs, in bytes
-	level [4][]*auth.ResourceRule
+
+	resources [4][]*auth.ResourceRule // memory of matching
+	paths     []*auth.PathRule
+	names     map[*auth.ResourceRule]map[string]bool // sets of the names of rules that are held
 }
 
 // tuple is a right without its verb: one for a path, or one for a resource with at most one name.
@@ -78,95 +92,158 @@ type tuple struct {
 	name            string
 }
 
+// exhausted reports whether there were too many comparisons. The result of the last one is then not known.
+func (c *comparison) exhausted() bool { return c.comparisons >= maxComparisons }
+
 // compareResources compares the resources of a granted rule with the rights held: one group, resource, verb and name at
 // a time. It reports whether to continue.
 func (c *comparison) compareResources(held []*auth.ResourceRule, rule *rbacv1.PolicyRule) bool {
 	for _, group := range rule.APIGroups {
-		inGroup := c.filter(0, held, func(r *auth.ResourceRule) bool { return c.has(r.Groups, group) })
+		inGroup := matching(c, &c.resources[0], held,
+			func(r *auth.ResourceRule) bool { return c.hasOrAll(r.Groups, group) })
 		for _, resource := range rule.Resources {
-			ofResource := c.filter(1, inGroup,
-				func(r *auth.ResourceRule) bool { return c.hasResource(r.Resources, resource) })
+			everywhere := "" // the pattern of a subresource of all resources
+			if _, sub, ok := strings.Cut(resource, "/"); ok {
+				everywhere = "*/" + sub
+				c.comparisons += len(everywhere) / bytesPerComparison
+			}
+			ofResource := matching(c, &c.resources[1], inGroup, func(r *auth.ResourceRule) bool {
+				return c.hasOrAll(r.Resources, resource) || everywhere != "" && c.has(r.Resources, everywhere)
+			})
 			for _, verb := range rule.Verbs {
-				withVerb := c.filter(2, ofResource, func(r *auth.ResourceRule) bool { return c.has(r.Verbs, verb) })
+				withVerb := matching(c, &c.resources[2], ofResource,
+					func(r *auth.ResourceRule) bool { return c.hasOrAll(r.Verbs, verb) })
 				if !c.compareNames(withVerb, tuple{group: group, resource: resource}, verb, rule.ResourceNames) {
 					return false
 				}
 			}
+			if c.exhausted() {
+				return false
+			}
 		}
 	}
-	return true
+	return !c.exhausted()
 }
 
-// compareNames compares the names of a granted rule, or, if there are none, the right for all names.
+// compareNames compares the names of a granted rule, or, if there are none, the right for all names. "*" is a name like
+// others.
 func (c *comparison) compareNames(held []*auth.ResourceRule, right tuple, verb string, names []string) bool {
 	if len(names) == 0 {
 		c.comparisons += len(held)
 		covered := slices.ContainsFunc(held, func(r *auth.ResourceRule) bool { return len(r.Names) == 0 })
-		return (covered || c.miss(right, verb)) && c.comparisons < maxComparisons
+		return !c.exhausted() && (covered || c.miss(right, verb))
 	}
 	for _, name := range names {
+		covering := matching(c, &c.resources[3], held, func(r *auth.ResourceRule) bool {
+			if len(names) >= manyNames && len(r.Names) >= manyNames {
+				return c.inSet(r, name)
+			}
+			return len(r.Names) == 0 || c.has(r.Names, name)
+		})
+		if c.exhausted() {
+			return false
+		}
 		right.hasName, right.name = true, name
-		covering := c.filter(3, held,
-			func(r *auth.ResourceRule) bool { return len(r.Names) == 0 || c.has(r.Names, name) })
-		if len(covering) == 0 && !c.miss(right, verb) || c.comparisons >= maxComparisons {
+		if len(covering) == 0 && !c.miss(right, verb) {
 			return false
 		}
 	}
 	return true
 }
 
-// filter returns the rules that match. It uses the same memory for each call with a level.
-func (c *comparison) filter(level int, rules []*auth.ResourceRule,
-	matches func(*auth.ResourceRule) bool) []*auth.ResourceRule {
-	found := c.level[level][:0]
+// inSet reports whether a rule has a name. It makes a set of the rule's names at the first call.
+func (c *comparison) inSet(rule *auth.ResourceRule, name string) bool {
+	set, ok := c.names[rule]
+	if !ok {
+		set = map[string]bool{}
+		for _, n := range rule.Names {
+			if c.comparisons += comparisonsPerEntry + len(n)/bytesPerComparison; c.exhausted() {
+				break
+			}
+			set[n] = true
+		}
+		c.names[rule] = set
+	}
+	c.comparisons += 1 + len(name)/bytesPerComparison
+	return set[name]
+}
+
+// matching returns the rules that match, in the memory of the previous call with it. It returns fewer if the
+// comparisons are exhausted.
+func matching[T any](c *comparison, memory *[]*T, rules []*T, matches func(*T) bool) []*T {
+	found := (*memory)[:0]
+	c.comparisons += 1 + len(rules)
 	for _, r := range rules {
-		if c.comparisons >= maxComparisons {
+		if c.exhausted() {
 			break
 		}
 		if matches(r) {
 			found = append(found, r)
 		}
 	}
-	c.comparisons += 1 + len(rules)
-	c.level[level] = found
+	*memory = found
 	return found
 }
 
+// has reports whether a list has a value.
 func (c *comparison) has(list []string, value string) bool {
-	c.comparisons += len(list)
-	return hasOrAll(list, value)
+	for _, s := range list {
+		if c.equal(s, value) {
+			return true
+		}
+	}
+	return false
 }
 
-func (c *comparison) hasResource(list []string, value string) bool {
-	if c.has(list, value) {
-		return true
+// hasOrAll reports whether a list has a value, or "*", which stands for all values.
+func (c *comparison) hasOrAll(list []string, value string) bool {
+	for _, s := range list {
+		if c.equal(s, value) || s == "*" {
+			return true
+		}
 	}
-	_, sub, ok := strings.Cut(value, "/")
-	return ok && slices.Contains(list, "*/"+sub)
+	return false
+}
+
+func (c *comparison) equal(a, b string) bool {
+	if c.comparisons++; len(a) != len(b) {
+		return false
+	}
+	c.comparisons += len(a) / bytesPerComparison
+	return a == b
 }
 
 // comparePaths compares the paths of a granted rule with the rights held. It reports whether to continue.
-func (c *comparison) comparePaths(held []auth.PathRule, rule *rbacv1.PolicyRule) bool {
+func (c *comparison) comparePaths(held []*auth.PathRule, rule *rbacv1.PolicyRule) bool {
 	for _, path := range rule.NonResourceURLs {
-		for _, verb := range rule.Verbs {
-			covered := slices.ContainsFunc(held, func(r auth.PathRule) bool {
-				c.comparisons += 1 + len(r.Verbs) + len(r.Paths)
-				return hasOrAll(r.Verbs, verb) &&
-					slices.ContainsFunc(r.Paths, func(pattern string) bool { return coversPath(pattern, path) })
+		ofPath := matching(c, &c.paths, held, func(r *auth.PathRule) bool {
+			return slices.ContainsFunc(r.Paths, func(pattern string) bool {
+				c.comparisons += 1 + len(pattern)/bytesPerComparison
+				return coversPath(pattern, path)
 			})
+		})
+		for _, verb := range rule.Verbs {
 			c.comparisons++
-			if c.comparisons >= maxComparisons || !covered && !c.miss(tuple{isPath: true, path: path}, verb) {
+			covered := slices.ContainsFunc(ofPath, func(r *auth.PathRule) bool { return c.hasOrAll(r.Verbs, verb) })
+			if c.exhausted() || !covered && !c.miss(tuple{isPath: true, path: path}, verb) {
 				return false
 			}
 		}
 	}
-	return true
+	return !c.exhausted()
 }
 
-// miss records a missing right, and reports whether there is room for more.
+// miss records a missing right with shortened parts, and reports whether there is room for more.
 func (c *comparison) miss(right tuple, verb string) bool {
-	if c.size += len(verb) + len(`"" `); c.verbs[right] == nil {
-		c.size += len(right.path) + len(right.group) + len(right.resource) + len(right.name) + 64
+	verb = shortened(verb)
+	right.path, right.group = shortened(right.path), shortened(right.group)
+	right.resource, right.name = shortened(right.resource), shortened(right.name)
+	c.size += len(strconv.Quote(verb)) + len(" ")
+	if right.isPath || c.verbs[right] == nil { // a new text
+		for _, part := range []string{right.path, right.group, right.resource, right.name} {
+			c.size += len(strconv.Quote(part))
+		}
+		c.size += len("{APIGroups:[], Resources:[], ResourceNames:[], Verbs:[]}\n")
 	}
 	c.verbs[right] = append(c.verbs[right], verb)
 	return c.size < maxMissing
@@ -189,7 +266,7 @@ func (c *comparison) missing() []string {
 		}
 	}
 	sorted := slices.Sorted(maps.Keys(texts))
-	if len(sorted) > 0 && (c.size >= maxMissing || c.comparisons >= maxComparisons) {
+	if len(sorted) > 0 && (c.size >= maxMissing || c.exhausted()) {
 		sorted = append(sorted, "...")
 	}
 	return sorted

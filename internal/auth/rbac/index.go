@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,8 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// Index holds roles and bindings. The zero value has none. It implements auth.Authorizer and auth.RuleLister, whose
-// methods do not allocate for requests that it allows.
+// Index holds roles and bindings. The zero value has none. It implements auth.Authorizer and auth.RuleLister.
 type Index struct {
 	// scopes are keyed by namespace. Cluster roles and their bindings are in the scope of the empty namespace.
 	scopes table[string, *scope]
@@ -38,75 +40,108 @@ type subject struct {
 type binding struct {
 	namespace, name string
 	role            rbacv1.RoleRef
-	subjects        []subject // without duplicates
+	subjects        []member // without duplicates
+}
+
+// member is a subject of a binding.
+type member struct {
+	subject
+	account bool // whether the binding names a service account, and not its user name
 }
 
 // grant is a binding, for one of its subjects.
 type grant struct {
 	*binding
-	// reason is Kubernetes' text for a request that the binding allows.
-	reason string
+	account bool // as in member
 }
 
 // userPrefix is the start of the user names of service accounts. A colon separates the namespace from the account.
 const userPrefix = "system:serviceaccount:"
 
-// subjectOf returns the subject of a binding and its description in a reason. ok is false for an unknown kind, and for
-// a service account without a namespace in a ClusterRoleBinding.
-func subjectOf(s *rbacv1.Subject, namespace string) (sub subject, described string, ok bool) {
+// memberOf returns a subject of a binding. ok is false for an unknown kind, and for a service account without a
+// namespace in a ClusterRoleBinding.
+func memberOf(s *rbacv1.Subject, namespace string) (m member, ok bool) {
 	switch s.Kind {
 	case rbacv1.UserKind:
-		return subject{name: s.Name}, "User " + strconv.Quote(s.Name), true
+		return member{subject: subject{name: s.Name}}, true
 	case rbacv1.GroupKind:
-		return subject{group: true, name: s.Name}, "Group " + strconv.Quote(s.Name), true
+		return member{subject: subject{group: true, name: s.Name}}, true
 	case rbacv1.ServiceAccountKind:
 		if s.Namespace != "" {
 			namespace = s.Namespace
 		}
-		return subject{name: userPrefix + namespace + ":" + s.Name},
-			"ServiceAccount " + strconv.Quote(s.Name+"/"+namespace), namespace != ""
+		return member{subject{name: userPrefix + namespace + ":" + s.Name}, true}, namespace != ""
 	}
-	return subject{}, "", false
+	return member{}, false
 }
 
 // Authorize implements auth.Authorizer. It denies nothing. If no binding allows the request, the reason names the roles
 // of the user's bindings that do not exist.
-func (x *Index) Authorize(_ context.Context, a auth.Attributes) (auth.Decision, string, error) {
+func (x *Index) Authorize(ctx context.Context, a auth.Attributes) (auth.Decision, string, error) {
 	if a.User == nil {
 		return auth.NoOpinion, "", nil
 	}
-	reason, failed := "", false
-	x.visit(a.User, a.Namespace, func(g *grant) bool {
+	var (
+		by     *grant
+		to     subject
+		tried  seen[rbacv1.PolicyRule]
+		failed bool
+	)
+	x.visit(ctx, a.User, a.Namespace, func(s subject, g *grant) bool {
 		rules, ok := x.rules(g.role, g.namespace)
 		failed = failed || !ok
+		if len(rules) == 0 || !tried.add(&rules[0]) {
+			return true
+		}
 		for i := range rules {
 			if allows(&rules[i], &a) {
-				reason = g.reason
+				by, to = g, s
 				return false
 			}
 		}
 		return true
 	})
-	switch {
-	case reason != "":
-		return auth.Allow, reason, nil
-	case failed:
-		return auth.NoOpinion, "RBAC: " + x.failures(a.User, a.Namespace).Error(), nil
+	if by != nil {
+		return auth.Allow, reason(by, to), nil
+	}
+	if err := ctx.Err(); err != nil {
+		return auth.NoOpinion, "", err
+	}
+	if failed {
+		return auth.NoOpinion, "RBAC: " + x.failures(ctx, a.User, a.Namespace).Error(), nil
 	}
 	return auth.NoOpinion, "", nil
 }
 
-// RulesFor implements auth.RuleLister. The error names the roles that do not exist.
-func (x *Index) RulesFor(_ context.Context, user *auth.User, namespace string) (out auth.Rules, err error) {
-	listed := map[*binding]bool{}
+// reason returns Kubernetes' text for a request that a binding allows one of its subjects, with shortened names.
+func reason(g *grant, s subject) string {
+	kind, name := "ClusterRoleBinding", shortened(g.name)
+	if g.namespace != "" {
+		kind, name = "RoleBinding", name+"/"+shortened(g.namespace)
+	}
+	to, who := "User", shortened(s.name)
+	switch {
+	case s.group:
+		to = "Group"
+	case g.account:
+		namespace, account, _ := strings.Cut(s.name[len(userPrefix):], ":")
+		to, who = "ServiceAccount", shortened(account)+"/"+shortened(namespace)
+	}
+	return "RBAC: allowed by " + kind + " " + strconv.Quote(name) + " of " + g.role.Kind + " " +
+		strconv.Quote(shortened(g.role.Name)) + " to " + to + " " + strconv.Quote(who)
+}
+
+// RulesFor implements auth.RuleLister. It lists the rules of a role once, however many bindings it has. The error names
+// the roles that do not exist.
+func (x *Index) RulesFor(ctx context.Context, user *auth.User, namespace string) (out auth.Rules, err error) {
+	var listed seen[rbacv1.PolicyRule]
 	failed := false
-	x.visit(user, namespace, func(g *grant) bool {
-		if listed[g.binding] {
-			return true
-		}
-		listed[g.binding] = true
+	x.visit(ctx, user, namespace, func(_ subject, g *grant) bool {
 		rules, ok := x.rules(g.role, g.namespace)
 		failed = failed || !ok
+		if len(rules) == 0 || !listed.add(&rules[0]) {
+			return true
+		}
 		for i := range rules {
 			r := &rules[i]
 			if len(r.Resources) > 0 {
@@ -119,16 +154,31 @@ func (x *Index) RulesFor(_ context.Context, user *auth.User, namespace string) (
 		}
 		return true
 	})
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
 	if failed {
-		err = x.failures(user, namespace)
+		err = x.failures(ctx, user, namespace)
 	}
 	return out, err
 }
 
-// visit calls yield for the grants of a user in the cluster, and then in a namespace unless it is empty.
-func (x *Index) visit(user *auth.User, namespace string, yield func(*grant) bool) {
-	if x.scope("").visit(user, yield) && namespace != "" {
-		x.scope(namespace).visit(user, yield)
+// visitor visits the grants of a user.
+type visitor struct {
+	user    *auth.User
+	visited seen[grant] // the first grant of each subject
+	steps   int
+}
+
+// stepsPerCheck is the number of groups and grants between two checks for the end of a request.
+const stepsPerCheck = 16
+
+// visit calls yield for the grants of a user in the cluster, and then in a namespace unless it is empty, until yield
+// returns false or ctx ends.
+func (x *Index) visit(ctx context.Context, user *auth.User, namespace string, yield func(subject, *grant) bool) {
+	v := visitor{user: user}
+	if v.visit(ctx, x.scope(""), yield) && namespace != "" {
+		v.visit(ctx, x.scope(namespace), yield)
 	}
 }
 
@@ -138,23 +188,62 @@ func (x *Index) scope(namespace string) *scope {
 	return s
 }
 
-// visit calls yield for the grants of a user in the scope, and reports whether all calls returned true.
-func (s *scope) visit(user *auth.User, yield func(*grant) bool) bool {
-	if s == nil || s.grants.empty() {
+// visit visits the grants in a scope, and reports whether to continue. It visits a repeated group once.
+func (v *visitor) visit(ctx context.Context, in *scope, yield func(subject, *grant) bool) bool {
+	if in == nil || in.grants.empty() {
 		return true
 	}
-	for i := -1; i < len(user.Groups); i++ {
-		key := subject{name: user.Name}
+	for i := -1; i < len(v.user.Groups); i++ {
+		key := subject{name: v.user.Name}
 		if i >= 0 {
-			key = subject{group: true, name: user.Groups[i]}
+			key = subject{group: true, name: v.user.Groups[i]}
 		}
-		grants, _ := s.grants.get(key)
+		grants, _ := in.grants.get(key)
+		if len(grants) > 0 && !v.visited.add(&grants[0]) {
+			grants = nil
+		}
+		if !v.step(ctx) {
+			return false
+		}
 		for j := range grants {
-			if !yield(&grants[j]) {
+			if !v.step(ctx) || !yield(key, &grants[j]) {
 				return false
 			}
 		}
 	}
+	return true
+}
+
+// step reports whether the request lasts. It checks that now and then.
+func (v *visitor) step(ctx context.Context) bool {
+	v.steps++
+	return v.steps%stepsPerCheck != 0 || ctx.Err() == nil
+}
+
+// seen is a set of pointers. It allocates only if it has many.
+type seen[T any] struct {
+	first [16]*T
+	count int
+	more  map[*T]struct{}
+}
+
+// add adds a pointer, and reports whether it is new.
+func (s *seen[T]) add(p *T) bool {
+	if slices.Contains(s.first[:min(s.count, len(s.first))], p) {
+		return false
+	}
+	if s.count < len(s.first) {
+		s.first[s.count] = p
+		s.count++
+		return true
+	}
+	if _, ok := s.more[p]; ok {
+		return false
+	}
+	if s.more == nil {
+		s.more = map[*T]struct{}{}
+	}
+	s.more[p] = struct{}{}
 	return true
 }
 
@@ -179,35 +268,53 @@ func (x *Index) rules(ref rbacv1.RoleRef, namespace string) (rules []rbacv1.Poli
 const maxFailures = 16
 
 // failures returns an error that names the roles of a user's bindings that do not exist.
-func (x *Index) failures(user *auth.User, namespace string) error {
+func (x *Index) failures(ctx context.Context, user *auth.User, namespace string) error {
 	var errs []error
-	seen := map[string]bool{}
-	x.visit(user, namespace, func(g *grant) bool {
+	named := map[string]bool{}
+	x.visit(ctx, user, namespace, func(_ subject, g *grant) bool {
 		if _, ok := x.rules(g.role, g.namespace); ok {
 			return true
 		}
 		err := MissingRole(g.role)
 		switch {
-		case seen[err.Error()]:
+		case named[err.Error()]:
 		case len(errs) == maxFailures:
 			errs = append(errs, errors.New("and others"))
 			return false
 		default:
-			seen[err.Error()] = true
+			named[err.Error()] = true
 			errs = append(errs, err)
 		}
 		return true
 	})
+	if len(errs) == 0 { // ctx has ended
+		return ctx.Err()
+	}
 	return utilerrors.NewAggregate(errs)
 }
 
-// MissingRole returns Kubernetes' error of a binding whose role does not exist.
+// MissingRole returns Kubernetes' error of a binding whose role does not exist, with a shortened name.
 func MissingRole(ref rbacv1.RoleRef) error {
 	switch ref.Kind {
 	case "Role":
-		return apierrors.NewNotFound(rbacv1.Resource("role"), ref.Name)
+		return apierrors.NewNotFound(rbacv1.Resource("role"), shortened(ref.Name))
 	case "ClusterRole":
-		return apierrors.NewNotFound(rbacv1.Resource("clusterrole"), ref.Name)
+		return apierrors.NewNotFound(rbacv1.Resource("clusterrole"), shortened(ref.Name))
 	}
-	return fmt.Errorf("unsupported role reference kind: %q", ref.Kind)
+	return fmt.Errorf("unsupported role reference kind: %q", shortened(ref.Kind))
+}
+
+// maxName bounds a name in a text, in bytes. The names of roles and bindings have no limit of their own.
+const maxName = 256
+
+// shortened returns the start of a name that is too long for a text.
+func shortened(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	end := maxName - len("...")
+	for end > 0 && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "..."
 }

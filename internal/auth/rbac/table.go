@@ -8,6 +8,7 @@ type table[K comparable, V any] struct {
 	base map[K]V
 	// changed has precedence over base; nil stands for a removed key.
 	changed map[K]*V
+	count   int // of the keys
 }
 
 // get returns the value of a key, and whether there is one.
@@ -35,7 +36,9 @@ func (t table[K, V]) fork() table[K, V] {
 // compact merges the changes with the rest if there are more than fewChanges and a changedShare-th of the rest. It ends
 // the changes of a table that fork has returned.
 func (t *table[K, V]) compact() {
-	if len(t.changed) > fewChanges+len(t.base)/changedShare {
+	if t.count == 0 {
+		t.base, t.changed = nil, nil
+	} else if len(t.changed) > fewChanges+len(t.base)/changedShare {
 		t.base, t.changed = t.merged(), nil
 	}
 }
@@ -55,9 +58,17 @@ func (t *table[K, V]) merged() map[K]V {
 	return all
 }
 
-func (t *table[K, V]) set(key K, value V) { t.changed[key] = &value }
+func (t *table[K, V]) set(key K, value V) {
+	if _, ok := t.get(key); !ok {
+		t.count++
+	}
+	t.changed[key] = &value
+}
 
 func (t *table[K, V]) remove(key K) {
+	if _, ok := t.get(key); ok {
+		t.count--
+	}
 	if _, ok := t.base[key]; ok {
 		t.changed[key] = nil
 	} else {
@@ -65,5 +76,5 @@ func (t *table[K, V]) remove(key K) {
 	}
 }
 
-// empty reports whether the table has no key. It may also return false after removals.
-func (t *table[K, V]) empty() bool { return len(t.base) == 0 && len(t.changed) == 0 }
+// empty reports whether the table has no key.
+func (t *table[K, V]) empty() bool { return t.count == 0 }

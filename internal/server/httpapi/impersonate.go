@@ -50,7 +50,8 @@ func (h *Handler) impersonate(x *exchange, sender *auth.User) (*auth.User, error
 	return user, nil
 }
 
-// wantedUser returns the user that the headers of a request name, nil if they name none, and the other headers.
+// wantedUser returns the user that the headers of a request name, nil if they name none, and the other headers. The
+// user is in each group once, also if the headers repeat it.
 func wantedUser(headers http.Header) (wanted *auth.User, rest http.Header, err error) {
 	names := impersonationHeaders(headers)
 	if len(names) == 0 {
@@ -87,6 +88,7 @@ func wantedUser(headers http.Header) (wanted *auth.User, rest http.Header, err e
 		delete(rest, name)
 	}
 	if wanted.Name != "" {
+		wanted.Groups = unrepeated(wanted.Groups)
 		return wanted, rest, nil
 	}
 	if !named {
@@ -123,6 +125,16 @@ func impersonationHeaders(headers http.Header) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// unrepeated returns the first of equal values, in the same memory.
+func unrepeated(values []string) []string {
+	has := make(map[string]bool, len(values))
+	return slices.DeleteFunc(values, func(v string) bool {
+		again := has[v]
+		has[v] = true
+		return again
+	})
 }
 
 func first(values []string) string {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,20 @@ func TestImpersonationRemovesItsHeaders(t *testing.T) {
 	}
 	if len(x.r.Header) != 1 || x.r.Header.Get("Accept") == "" || len(r.Header) != 4 {
 		t.Errorf("the request has the headers %v, and its caller %v", x.r.Header, r.Header)
+	}
+}
+
+// A user is in each group once, in the order of the headers.
+func TestImpersonationDropsRepeatedGroups(t *testing.T) {
+	t.Parallel()
+	headers := http.Header{"Impersonate-User": {"jane"}, "Impersonate-Group": {"b", "a", "b", "b", "c", "a"},
+		"impersonate-group": {"c", "d"}}
+	user, _, err := wantedUser(headers)
+	if want := []string{"b", "a", "c", "d"}; err != nil || !slices.Equal(user.Groups, want) {
+		t.Errorf("got %+v %v, want the groups %v", user, err, want)
+	}
+	if got := headers["Impersonate-Group"]; len(got) != 6 || got[2] != "b" {
+		t.Errorf("the headers of the caller have changed: %v", got)
 	}
 }
 
