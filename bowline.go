@@ -294,7 +294,7 @@ func (p *Plane) start(ctx context.Context, settings plugins.Settings, parent *se
 		Store:         p.store,
 		Kinds:         kinds,
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer: auth.Union(auth.Admins(), auth.PublicPaths(), auth.SelfReviews(),
+		Authorizer: auth.Union(auth.Admins(), auth.OwnPaths(), auth.PublicPaths(), auth.SelfReviews(),
 			serviceaccount.IssuerDiscovery(), roles.New(p.store, kinds, o.Logger)),
 		Plugins: settings.Select(o.Admission, o.Plugins,
 			&plugins.Initializers{}, policy.Mutating(kinds), mutating,

@@ -11,6 +11,9 @@ const (
 	AuthenticatedGroup   = "system:authenticated"
 	UnauthenticatedGroup = "system:unauthenticated"
 
+	// AccountPrefix begins the user names of service accounts: system:serviceaccount:NAMESPACE:NAME.
+	AccountPrefix = "system:serviceaccount:"
+
 	// AdminGroup may do everything. No rule can revoke that, so administrators cannot lock themselves out.
 	AdminGroup = "system:masters"
 )

@@ -78,6 +78,9 @@ func TestPathsOfBowlineAreForAdministrators(t *testing.T) {
 	for _, path := range []string{"/bowline/backup", "/bowline/why"} {
 		w.sendAs(t, []string{"mon"}, http.MethodGet, path, "").wantError(t, http.StatusForbidden,
 			metav1.StatusReasonForbidden, `User "mon" cannot get path "`+path+`": only members of system:masters may`)
+		w.sendAs(t, []string{"mon"}, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			`{"spec":{"nonResourceAttributes":{"verb":"get","path":"`+path+`"}}}`).wantText(t,
+			http.StatusCreated, `"allowed":false,"denied":true`)
 	}
 	w.send(t, http.MethodGet, "/bowline/backup", "").want(t, http.StatusOK)
 }

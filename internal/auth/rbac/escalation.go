@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// Everything are the rules of the Kubernetes role cluster-admin.
+// Everything returns the rules of the Kubernetes role cluster-admin.
 func Everything() []rbacv1.PolicyRule {
 	all := []string{"*"}
 	return []rbacv1.PolicyRule{

@@ -55,9 +55,6 @@ type grant struct {
 	account bool // as in member
 }
 
-// userPrefix is the start of the user names of service accounts. A colon separates the namespace from the account.
-const userPrefix = "system:serviceaccount:"
-
 // memberOf returns a subject of a binding. ok is false for an unknown kind, and for a service account without a
 // namespace in a ClusterRoleBinding.
 func memberOf(s *rbacv1.Subject, namespace string) (m member, ok bool) {
@@ -70,7 +67,7 @@ func memberOf(s *rbacv1.Subject, namespace string) (m member, ok bool) {
 		if s.Namespace != "" {
 			namespace = s.Namespace
 		}
-		return member{subject{name: userPrefix + namespace + ":" + s.Name}, true}, namespace != ""
+		return member{subject{name: auth.AccountPrefix + namespace + ":" + s.Name}, true}, namespace != ""
 	}
 	return member{}, false
 }
@@ -124,7 +121,7 @@ func reason(g *grant, s subject) string {
 	case s.group:
 		to = "Group"
 	case g.account:
-		namespace, account, _ := strings.Cut(s.name[len(userPrefix):], ":")
+		namespace, account, _ := strings.Cut(s.name[len(auth.AccountPrefix):], ":")
 		to, who = "ServiceAccount", shortened(account)+"/"+shortened(namespace)
 	}
 	return "RBAC: allowed by " + kind + " " + strconv.Quote(name) + " of " + g.role.Kind + " " +

@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/auth"
 )
 
 // Subject describes the service account of a token, and the object that the token is bound to.
@@ -74,14 +76,11 @@ func claims(s Subject, v Validity) (jwt.Claims, privateClaims) {
 // the namespace appended.
 const accountsGroup = "system:serviceaccounts"
 
-// userPrefix is the start of the user names of service accounts. A colon separates the namespace from the account.
-const userPrefix = "system:serviceaccount:"
-
-func userName(namespace, name string) string { return userPrefix + namespace + ":" + name }
+func userName(namespace, name string) string { return auth.AccountPrefix + namespace + ":" + name }
 
 // ParseUserName returns the service account that a user name is of. ok is false for the names of other users.
 func ParseUserName(name string) (namespace, account string, ok bool) {
-	rest, ok := strings.CutPrefix(name, userPrefix)
+	rest, ok := strings.CutPrefix(name, auth.AccountPrefix)
 	if !ok {
 		return "", "", false
 	}

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
+//lint:file-ignore SA1019 Kubernetes still serves the deprecated Endpoints
 
 // Package endpoint implements the controller that publishes the addresses and ports of a service's pods in
 // the Endpoints object of the service's name. Endpoints precede EndpointSlices (see package endpointslice)

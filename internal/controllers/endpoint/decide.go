@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
+//lint:file-ignore SA1019 Kubernetes still serves the deprecated Endpoints
 
 package endpoint
 

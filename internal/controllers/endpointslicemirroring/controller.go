@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
+//lint:file-ignore SA1019 Kubernetes still serves the deprecated Endpoints
 
 // Package endpointslicemirroring implements the controller that copies the Endpoints of services without a selector,
 // which users write, to EndpointSlices, which clients read. Each subset has a slice per address family. Unlike

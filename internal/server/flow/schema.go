@@ -147,9 +147,6 @@ type pathRule struct {
 	below []string
 }
 
-// accountPrefix begins the user names of service accounts: system:serviceaccount:NAMESPACE:NAME.
-const accountPrefix = "system:serviceaccount:"
-
 func newRule(from *flowcontrolv1.PolicyRulesWithSubjects) rule {
 	var r rule
 	for i := range from.Subjects {
@@ -159,7 +156,7 @@ func newRule(from *flowcontrolv1.PolicyRulesWithSubjects) rule {
 		case s.Kind == flowcontrolv1.SubjectKindGroup && s.Group != nil:
 			r.groups.add(s.Group.Name)
 		case s.Kind == flowcontrolv1.SubjectKindServiceAccount && s.ServiceAccount != nil:
-			of := accountPrefix + s.ServiceAccount.Namespace + ":"
+			of := auth.AccountPrefix + s.ServiceAccount.Namespace + ":"
 			if s.ServiceAccount.Name == flowcontrolv1.NameAll {
 				r.accounts = append(r.accounts, of)
 			} else {

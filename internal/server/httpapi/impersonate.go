@@ -165,7 +165,7 @@ const (
 
 const (
 	nodeUserPrefix = "system:node:"
-	nodesGroup     = "system:nodes"
+	nodesGroup     = user.NodesGroup
 	// nodeNameKey is the key in User.Extra for the node of a service account's pod.
 	nodeNameKey = "authentication.kubernetes.io/node-name"
 )

@@ -11,12 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/status"
 )
 
-// whyPath is where administrators query the journal of controllers. It is not the path of an API resource.
+// whyPath is where administrators query the journal of controllers. It is not the path of an API resource;
+// auth.OwnPaths lets only administrators request it.
 const whyPath = "/bowline/why"
-
-// onlyForAdmins reports whether only members of system:masters may request a path, whatever roles grant. The paths of
-// Bowline show all objects, and a role for all paths, such as a monitor has, was written for those of Kubernetes.
-func onlyForAdmins(path string) bool { return strings.HasPrefix(path, "/bowline/") }
 
 // servePath serves the paths that are not API resources: health, version, metrics, discovery, OpenAPI.
 func (h *Handler) servePath(w http.ResponseWriter, r *http.Request) {

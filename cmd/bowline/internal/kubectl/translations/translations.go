@@ -1,8 +1,9 @@
 // Package translations lets a process that does not run kubectl start without reading kubectl's translations.
 //
 // Each of kubectl's packages translates its help texts when it is initialised, and the first one reads the catalogue of
-// messages, which took 20 of the 140 ms that bowline up took to be ready. Go initialises this package before them: of
-// the packages whose imports are initialised, it takes the first one in the order of their paths.
+// messages. Of all packages in bowline, that one took longest to initialise: GODEBUG=inittrace=1 bowline version lists
+// them. Go initialises this package first: of the packages whose imports are initialised, it takes the first one in
+// the order of their paths.
 package translations
 
 import (
