@@ -26,8 +26,7 @@ line for a shell.
 
 This kube-apiserver keeps its objects in memory. A flag that asks for a feature that bowline
 lacks is rejected before the server starts. Members of system:masters may do everything,
-other users what the roles grant that a test creates; Kubernetes' own roles do not exist,
-and service account tokens are not supported.
+other users what the roles grant that a test creates; Kubernetes' own roles do not exist.
 kube-apiserver and etcd end within about a second of the process that started them, so that
 a killed test leaves no process behind. docs/testing.md has the details.
 

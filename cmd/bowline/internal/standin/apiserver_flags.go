@@ -114,7 +114,7 @@ func (s *apiServer) setAPI(setting string) error {
 // addIgnoredFlags adds flags without an effect that a test's client could observe. A trailing ? marks flags that
 // need no value.
 func addIgnoredFlags(f flagSet) {
-	f.addIgnored("ignored: bowline has no tokens", "service-account-issuer", "service-account-key-file",
+	f.addIgnored("ignored: bowline signs tokens with a key of its own", "service-account-issuer", "service-account-key-file",
 		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?",
 		"service-account-max-token-expiration",
 		"service-account-extend-token-expiration?", "api-audiences")
@@ -140,8 +140,8 @@ func addIgnoredFlags(f flagSet) {
 func addRefusedFlags(f flagSet) {
 	f.addRefused("objects are not encrypted in memory", "encryption-provider-config")
 	f.addRefused("there is no audit log", "audit-policy-file", "audit-log-path", "audit-webhook-config-file")
-	f.addRefused("users authenticate with client certificates only", "token-auth-file", "oidc-issuer-url",
-		"authentication-config",
+	f.addRefused("users authenticate with tokens of service accounts and client certificates only", "token-auth-file",
+		"oidc-issuer-url", "authentication-config",
 		"authentication-token-webhook-config-file", "enable-bootstrap-token-auth", "requestheader-client-ca-file")
 	f.addRefused("only roles authorize users who are not in the group system:masters", "authorization-config",
 		"authorization-policy-file",
