@@ -19,34 +19,45 @@ func (d *decision) decideNode(node *corev1.Node) {
 	case match.shouldRun && len(nodePods) == 0:
 		d.createOn(node.Name)
 	case match.mayRun:
-		d.retainOne(node.Name, d.runningPods(node.Name), match.shouldRun)
+		running, ended := d.sortOut(node.Name)
+		if match.shouldRun && ended == len(nodePods) {
+			d.createOn(node.Name)
+			return
+		}
+		d.retainOne(node.Name, running, match.shouldRun)
 	default:
 		d.changes.deleteAll(d.eligibility, node.Name, match, nodePods)
 	}
 }
 
-// runningPods returns the pods of a node that run or have yet to start. It deletes terminated pods; the next sync
-// replaces them.
-func (d *decision) runningPods(node string) (running []*corev1.Pod) {
+// sortOut returns the pods of a node that run or have yet to start. It deletes those that have terminated, unless their
+// back-off delays that, and counts them.
+//
+// If a node has only pods that are deleted here, the same decision replaces them: the replacement gets another name
+// then, because theirs is still in use. A client that waits until a failed pod is gone must not find a new pod of that
+// name.
+func (d *decision) sortOut(node string) (running []*corev1.Pod, ended int) {
 	for _, pod := range d.podsByNode[node] {
 		switch {
 		case pod.DeletionTimestamp != nil:
 		case pods.IsTerminal(pod):
-			d.replaceEnded(pod, node)
+			if d.deleteEnded(pod, node) {
+				ended++
+			}
 		default:
 			running = append(running, pod)
 		}
 	}
-	return running
+	return running, ended
 }
 
-// replaceEnded deletes a pod that has terminated, whether it failed or succeeded, since daemons run forever.
-// If the node's pods keep terminating, the deletion is delayed by a back-off.
-func (d *decision) replaceEnded(pod *corev1.Pod, node string) {
+// deleteEnded deletes a pod that has terminated, whether it failed or succeeded, since daemons run forever.
+// If the node's pods keep terminating, a back-off delays the deletion, and deleteEnded returns false.
+func (d *decision) deleteEnded(pod *corev1.Pod, node string) bool {
 	key := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
 	if remaining := d.Backoff.Remaining(key, d.Now); remaining > 0 {
 		d.changes.requeue(remaining)
-		return
+		return false
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		d.changes.addEvent(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it",
@@ -57,6 +68,7 @@ func (d *decision) replaceEnded(pod *corev1.Pod, node string) {
 			pod.Namespace, pod.Name, node)
 	}
 	d.changes.deletions = append(d.changes.deletions, d.Backoff.StartBefore(key, d.changes.deletion(pod)))
+	return true
 }
 
 // retainOne deletes all but one pod of a node. With a surge, the node may have one pod of the current template
