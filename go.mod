@@ -6,7 +6,7 @@ require (
 	github.com/KimMachineGun/automemlimit v1.0.1 // the memory limits of cgroups and of the machine
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
 	github.com/go-jose/go-jose/v4 v4.1.4 // the tokens of service accounts: JWT and JWKS
-	github.com/go-logr/logr v1.4.4 // the loggers of client-go informers, in adapters/clientgo
+	github.com/go-logr/logr v1.4.4 // the loggers of client-go informers, in adapters/clientgo, and of the requests in client
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
 	github.com/google/cel-go v0.29.2 // the functions and loops of CEL are limited
 	github.com/google/gnostic-models v0.7.1 // OpenAPI documents as protobuf

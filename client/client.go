@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -143,7 +144,9 @@ func do(ctx context.Context, q *rest.Request) ([]byte, error) {
 
 // doWarned is like do and also returns the warnings of the response.
 func doWarned(ctx context.Context, q *rest.Request) ([]byte, []net.WarningHeader, error) {
-	result := q.Do(ctx)
+	// Without a logger of the caller, client-go would log each body that ends early, beside returning the error: for
+	// example whenever a controller is stopped during a request.
+	result := q.Do(logr.NewContext(ctx, logr.FromContextOrDiscard(ctx)))
 	if err := result.Error(); err != nil {
 		return nil, nil, err
 	}
