@@ -168,7 +168,7 @@ func (a *agent) admit(ctx context.Context, l *podState) (*refusal, error) {
 	name := l.pod.Spec.NodeName
 	node, found := a.nodes.Indexer().Get(informer.Key{Name: name})
 	if found {
-		if r := a.fits(l, node); r == nil {
+		if r := a.fits(l, l.pod, l.wants, node); r == nil {
 			return nil, nil
 		}
 	}
@@ -179,26 +179,32 @@ func (a *agent) admit(ctx context.Context, l *podState) (*refusal, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("reading node %s before rejecting pod %s: %w", name, l.pod.Name, err)
 	}
-	return a.fits(l, node), nil
+	return a.fits(l, l.pod, l.wants, node), nil
 }
 
-// fits admits the pod to the node if there is room beside the pods admitted before, as far as the cache shows
-// them there. Pods that have ended or are gone no longer count.
-func (a *agent) fits(l *podState, node *corev1.Node) *refusal {
+// fits admits a pod, or its resize, to the node if there is room beside the pods admitted before, as far as the cache
+// shows them there. Pods that have ended or are gone no longer count. A resize that does not fit is deferred.
+func (a *agent) fits(l *podState, pod *corev1.Pod, wants demand, node *corev1.Node) *refusal {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var others []demand
-	for pod := range a.pods.Indexer().Each("node", l.pod.Spec.NodeName) {
-		other := a.lives[informer.KeyOf(pod)]
+	for beside := range a.pods.Indexer().Each("node", pod.Spec.NodeName) {
+		other := a.lives[informer.KeyOf(beside)]
 		switch {
-		case pod.UID == l.uid || isTerminal(pod.Status.Phase):
-		case other != nil && other.uid == pod.UID && other.admitted:
+		case beside.UID == l.uid || isTerminal(beside.Status.Phase):
+		case other != nil && other.uid == beside.UID && other.admitted:
 			others = append(others, other.wants)
-		case pod.Status.StartTime != nil: // admitted before this agent started
-			others = append(others, demandOf(pod))
+		case beside.Status.StartTime != nil: // admitted before this agent started
+			others = append(others, demandOf(recoverAllocation(beside)))
 		}
 	}
-	r := checkFit(l.pod, l.wants, node, others)
-	l.admitted = r == nil
+	r := checkFit(pod, wants, node, others)
+	switch key := informer.KeyOf(pod); {
+	case r == nil:
+		l.admitted, l.wants = true, wants
+		delete(a.deferred, key)
+	case l.admitted:
+		a.deferred[key] = true
+	}
 	return r
 }

@@ -56,8 +56,11 @@ type agent struct {
 	members   map[string]*membership // immutable after Add
 	recovered sync.Once              // runs recall before the first reconcile of a pod
 
-	mu    sync.Mutex
-	lives map[informer.Key]*podState
+	changed controller.Trigger // enqueues pods
+
+	mu       sync.Mutex
+	lives    map[informer.Key]*podState
+	deferred map[informer.Key]bool // pods with a deferred resize
 }
 
 // Add adds an agent, which consists of two controllers, to a manager.
@@ -69,18 +72,18 @@ func Add(m *controller.Manager, o Options) {
 		writeNode: client.Of[*corev1.Node](m.Client(), nodesResource),
 		writePod:  client.Of[*corev1.Pod](m.Client(), podsResource),
 		leases:    client.Of[*coordinationv1.Lease](m.Client(), leasesResource),
-		members:   map[string]*membership{}, lives: map[informer.Key]*podState{},
+		members:   map[string]*membership{}, lives: map[informer.Key]*podState{}, deferred: map[informer.Key]bool{},
 	}
 	if a.leaseInterval <= 0 {
 		a.leaseInterval = 10 * time.Second
 	}
 	a.pods.Indexer().AddIndex("node", informer.ByNodeName)
-	var begin, changed controller.Trigger
+	var begin controller.Trigger
 	for _, name := range o.Names {
 		a.members[name] = &membership{}
 		begin.Add(controller.Request{Name: name})
 	}
-	o.Runtime.Notify(func(pod types.NamespacedName) { changed.Add(pod) })
+	o.Runtime.Notify(func(pod types.NamespacedName) { a.changed.Add(pod) })
 	m.Add(controller.Options{
 		Name: Name, Reconciler: controller.Func(a.reconcileNode), Workers: 4,
 		Sources: []controller.Source{&begin, controller.For(a.nodes)},
@@ -92,7 +95,7 @@ func Add(m *controller.Manager, o Options) {
 	m.Add(controller.Options{
 		Name: PodName, Reconciler: controller.Func(a.reconcilePod), Workers: workers,
 		Sources: []controller.Source{
-			&changed,
+			&a.changed,
 			controller.For(a.pods, controller.If(func(old, now *corev1.Pod) bool {
 				return a.manages(old) || a.manages(now)
 			})),

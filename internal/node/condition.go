@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ const (
 // setConditions sets the conditions that the agent manages. Foreign conditions stay, and an unchanged status
 // retains its transition time.
 func setConditions(status *corev1.PodStatus, s input) {
+	setResizeConditions(status, s)
 	containers := containersReady(status, s.Pod)
 	for _, c := range []corev1.PodCondition{
 		condition(corev1.PodReadyToStartContainers, len(s.IPs) > 0 && !isTerminal(status.Phase), "", ""),
@@ -36,7 +38,7 @@ func setConditions(status *corev1.PodStatus, s input) {
 
 // setCondition sets one condition.
 func setCondition(status *corev1.PodStatus, s input, c corev1.PodCondition) {
-	c.ObservedGeneration = s.Pod.Generation
+	c.ObservedGeneration = cmp.Or(c.ObservedGeneration, s.Pod.Generation)
 	c.LastTransitionTime = metav1.NewTime(s.Now).Rfc3339Copy()
 	at := slices.IndexFunc(status.Conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
 	if at < 0 {

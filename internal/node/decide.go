@@ -2,6 +2,7 @@ package node
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +16,9 @@ type input struct {
 	Backoffs map[string]backoff
 	// Final is the terminal phase that the pod has reached, whoever set it; empty before that. It never changes: the
 	// agent restores it if a client resets the phase.
-	Final corev1.PodPhase
-	Now   time.Time
+	Final  corev1.PodPhase
+	Resize resize
+	Now    time.Time
 }
 
 // over reports whether a pod has ended, its runtime has removed it, and its status shows that, so that the status is
@@ -30,9 +32,10 @@ type plan struct {
 	// Start are the containers to start, Backoffs the new histories of those that are restarted.
 	Start    []string
 	Backoffs map[string]backoff
-	// Stop are the containers to stop by the deadline.
+	// Stop are the containers to stop by the deadline. Resizes means that a resize restarts them.
 	Stop     []string
 	Deadline time.Time
+	Resizes  bool
 	// Waiting are the containers that wait for their restart, with the state to report.
 	Waiting map[string]*corev1.ContainerStateWaiting
 	// Ended reports that nothing of the pod runs or will run. Delete requests its final deletion from the
@@ -60,12 +63,31 @@ func decide(s input) plan {
 		p.end(s, s.Now.Add(grace(s.Pod)))
 	case completed(s):
 		p.end(s, s.Now.Add(grace(s.Pod)))
-	case p.initialize(s):
-		for i := range s.Pod.Spec.Containers {
-			p.keep(s, &s.Pod.Spec.Containers[i], s.Pod.Spec.RestartPolicy)
-		}
+	default:
+		p.run(s)
 	}
 	return p
+}
+
+// run runs the containers of a pod. Ephemeral containers do not wait for the init containers, and are never restarted.
+func (p *plan) run(s input) {
+	if s.Resize.Pending != nil {
+		p.scheduleAfter(resizeRetry)
+	}
+	for i := range s.Pod.Spec.EphemeralContainers {
+		p.keep(s, ephemeral(s.Pod, i), corev1.RestartPolicyNever)
+	}
+	if !p.initialize(s) {
+		return
+	}
+	for i := range s.Pod.Spec.Containers {
+		p.keep(s, &s.Pod.Spec.Containers[i], s.Pod.Spec.RestartPolicy)
+	}
+}
+
+// ephemeral returns an ephemeral container of a pod as a container.
+func ephemeral(pod *corev1.Pod, i int) *corev1.Container {
+	return (*corev1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
 }
 
 func isTerminal(phase corev1.PodPhase) bool {
@@ -97,6 +119,11 @@ func (p *plan) scheduleAfter(after time.Duration) {
 // once when the deadline has passed.
 func (p *plan) end(s input, deadline time.Time) {
 	p.Deadline = deadline
+	for i := range s.Pod.Spec.EphemeralContainers {
+		if name := s.Pod.Spec.EphemeralContainers[i].Name; s.Containers[name].running() {
+			p.Stop = append(p.Stop, name)
+		}
+	}
 	var sidecars []string
 	for _, name := range names(s.Pod) {
 		switch {
@@ -120,7 +147,7 @@ func (p *plan) end(s input, deadline time.Time) {
 	p.Ended = len(p.Stop) == 0
 }
 
-// names returns the names of a pod's containers in starting order.
+// names returns the names of a pod's init and regular containers in starting order.
 func names(pod *corev1.Pod) []string {
 	all := make([]string, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	for _, c := range pod.Spec.InitContainers {
@@ -156,7 +183,8 @@ func completed(s input) bool {
 		}
 	}
 	for _, c := range s.Pod.Spec.Containers {
-		if state := s.Containers[c.Name]; state.ended() == nil || restarts(state, policy) {
+		state := s.Containers[c.Name]
+		if state.ended() == nil || restarts(state, policy) || slices.Contains(s.Resize.Restarts, c.Name) {
 			return false
 		}
 	}
@@ -212,7 +240,7 @@ func anyStarted(s input) bool {
 }
 
 // keep starts a container that was never started, pulls its image again after its backoff, or restarts it after its
-// backoff if the policy says so.
+// backoff if the policy says so. A container whose resize requires a restart is stopped and started, without a backoff.
 func (p *plan) keep(s input, c *corev1.Container, policy corev1.RestartPolicy) {
 	name := c.Name
 	state, started := s.Containers[name]
@@ -221,6 +249,12 @@ func (p *plan) keep(s input, c *corev1.Container, policy corev1.RestartPolicy) {
 		p.Start = append(p.Start, name)
 	case state.PullFailure != nil:
 		p.pullAgain(s.Now, c, state.PullFailure)
+	case slices.Contains(s.Resize.Restarts, name):
+		if state.State.Running != nil {
+			p.Stop, p.Deadline, p.Resizes = append(p.Stop, name), s.Now.Add(grace(s.Pod)), true
+		} else if state.ended() != nil {
+			p.Start = append(p.Start, name)
+		}
 	case state.ended() != nil && restarts(state, policy):
 		finished := state.ended().FinishedAt.Time
 		backoff := s.Backoffs[name]

@@ -10,8 +10,8 @@ import (
 // recordEvents records events about the changes of container statuses, in the words of a kubelet.
 func (a *agent) recordEvents(seen input, status corev1.PodStatus) {
 	pod := seen.Pod
-	before := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-	for _, now := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+	before := allStatuses(&pod.Status)
+	for _, now := range allStatuses(&status) {
 		var was corev1.ContainerStatus
 		if at := slices.IndexFunc(before, func(c corev1.ContainerStatus) bool { return c.Name == now.Name }); at >= 0 {
 			was = before[at]
@@ -40,6 +40,11 @@ func (a *agent) recordEvents(seen input, status corev1.PodStatus) {
 				now.Name, pod.Name, pod.Namespace, pod.UID)
 		}
 	}
+}
+
+// allStatuses returns the statuses of all containers of a pod.
+func allStatuses(s *corev1.PodStatus) []corev1.ContainerStatus {
+	return slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses)
 }
 
 // starts returns how often a container was started according to its status, including a run that has ended.

@@ -111,6 +111,7 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 	fresh := node.DeepCopy()
 	own := a.describe(node.Name, now).Status
 	fresh.Status.Addresses, fresh.Status.NodeInfo = own.Addresses, own.NodeInfo
+	fresh.Status.DeclaredFeatures = own.DeclaredFeatures
 	setResources(&fresh.Status, own.Capacity)
 	changed := !equality.Semantic.DeepEqual(fresh.Status, node.Status)
 	for _, c := range own.Conditions {

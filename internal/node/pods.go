@@ -22,9 +22,10 @@ import (
 // podState is the agent's state of a pod that its runtime knows.
 type podState struct {
 	uid      types.UID
-	wants    demand      // requests from the node
+	wants    demand      // requests from the node; guarded by agent.mu once admitted
 	admitted bool        // the node has admitted it; guarded by agent.mu
-	pod      *corev1.Pod // as last observed; immutable
+	pod      *corev1.Pod // as last observed, with the resources that the node has allocated; immutable
+	resize   resize
 	backoffs map[string]backoff
 	stopping []string        // containers whose Killing event was recorded
 	final    corev1.PodPhase // the terminal phase that it has reached
@@ -46,16 +47,19 @@ func (a *agent) reconcilePod(ctx context.Context, request controller.Request) (c
 		a.untrack(request)
 		known = nil
 	}
+	if pod == nil || isTerminal(pod.Status.Phase) {
+		a.retryResizes()
+	}
 	if pod == nil || a.onDeadNode(pod) {
 		return controller.Result{}, nil
 	}
 	if known == nil {
 		known = a.track(request, pod)
 	}
-	known.pod = pod
 	if known.final == "" && isTerminal(pod.Status.Phase) {
 		known.final = pod.Status.Phase
 	}
+	a.allocate(known, pod)
 	if refusal, err := a.admit(ctx, known); refusal != nil || err != nil {
 		return controller.Result{}, cmp.Or(err, a.reject(ctx, pod, refusal))
 	}
@@ -87,8 +91,12 @@ func (a *agent) tracked(key informer.Key) *podState {
 func (a *agent) track(key informer.Key, pod *corev1.Pod) *podState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := &podState{uid: pod.UID, pod: pod, backoffs: map[string]backoff{}, wants: demandOf(pod),
+	allocated := recoverAllocation(pod)
+	l := &podState{uid: pod.UID, pod: allocated, backoffs: map[string]backoff{}, wants: demandOf(allocated),
 		admitted: pod.Status.StartTime != nil}
+	if allocated != pod {
+		l.resize.Pending = &refusal{} // allocate checks it
+	}
 	a.lives[key] = l
 	return l
 }
@@ -97,6 +105,7 @@ func (a *agent) untrack(key informer.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.lives, key)
+	delete(a.deferred, key)
 }
 
 // stopDeleted stops a pod that no longer exists in the API, and removes it from the runtime once nothing runs.
@@ -138,12 +147,12 @@ func (a *agent) advance(ctx context.Context, l *podState) (input, plan, error) {
 	var stopping []string
 	for round := 0; ; round++ {
 		observed := input{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Final: l.final,
-			Now: time.Now()}
+			Resize: l.resize, Now: time.Now()}
 		plan := decide(observed)
 		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool {
 			return !slices.Contains(stopping, name)
 		})
-		if idle || round > 2*len(names(l.pod)) {
+		if idle || round > 2*(len(names(l.pod))+len(l.pod.Spec.EphemeralContainers)) {
 			return observed, plan, nil
 		}
 		stopping = append(stopping, plan.Stop...)
@@ -162,6 +171,7 @@ func (a *agent) execute(ctx context.Context, l *podState, plan plan) error {
 		if backoff, restarted := plan.Backoffs[name]; restarted {
 			l.backoffs[name] = backoff
 		}
+		a.restarted(l, name)
 	}
 	for _, name := range plan.Stop {
 		if err := a.runtime.Stop(ctx, l.pod, name, plan.Deadline); err != nil {
@@ -169,6 +179,10 @@ func (a *agent) execute(ctx context.Context, l *podState, plan plan) error {
 		}
 		if !slices.Contains(l.stopping, name) {
 			l.stopping = append(l.stopping, name)
+			if plan.Resizes {
+				a.events.Normal(l.pod, "Killing", "Container %s resize requires restart", name)
+				continue
+			}
 			a.events.Normal(l.pod, "Killing", "Stopping container %s", name)
 		}
 	}

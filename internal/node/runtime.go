@@ -45,7 +45,7 @@ type FailureSimulator interface {
 type Observed struct {
 	// IPs are the pod's addresses, empty until assigned; HostIPs are those of its node.
 	IPs, HostIPs []string
-	// Containers are the containers that were ever started, by name, including init containers.
+	// Containers are the containers that were ever started, by name, including init and ephemeral containers.
 	Containers map[string]Container
 	// Requeue is the time until the next predictable change; 0 if there is none.
 	Requeue time.Duration
@@ -88,6 +88,11 @@ func (c Container) waiting() bool { return c.State.Waiting != nil || c.PullFailu
 
 // running reports whether the container runs or is being started.
 func (c Container) running() bool { return c.State.Running != nil || c.State.Waiting != nil }
+
+// hasRun reports whether the container runs or has run.
+func (c Container) hasRun() bool {
+	return c.State.Running != nil || c.State.Terminated != nil || c.Last.Terminated != nil
+}
 
 // ended returns how the container ended, or nil.
 func (c Container) ended() *corev1.ContainerStateTerminated { return c.State.Terminated }

@@ -23,6 +23,7 @@ func newStatus(s input, p plan) corev1.PodStatus {
 	}
 	status.InitContainerStatuses = statuses(s, p, s.Pod.Spec.InitContainers, status.InitContainerStatuses)
 	status.ContainerStatuses = statuses(s, p, s.Pod.Spec.Containers, status.ContainerStatuses)
+	status.EphemeralContainerStatuses = ephemeralStatuses(s, p, status.EphemeralContainerStatuses)
 	if status.Phase = s.Final; s.Final == "" {
 		status.Phase = phase(s, p)
 	}
@@ -32,6 +33,7 @@ func newStatus(s input, p plan) corev1.PodStatus {
 	if p.Reason != "" {
 		status.Reason, status.Message = p.Reason, p.Message
 	}
+	status.Resources, status.AllocatedResources = podResources(s.Pod, status.Phase)
 	setConditions(&status, s)
 	return status
 }
@@ -117,17 +119,34 @@ func statuses(s input, p plan, containers []corev1.Container,
 	return all
 }
 
+// ephemeralStatuses returns the statuses of ephemeral containers, which have no probes.
+func ephemeralStatuses(s input, p plan, before []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var all []corev1.ContainerStatus
+	for i := range s.Pod.Spec.EphemeralContainers {
+		status := containerStatus(s, p, ephemeral(s.Pod, i), before)
+		status.Started, status.Ready = nil, false
+		all = append(all, status)
+	}
+	return all
+}
+
 func containerStatus(s input, p plan, c *corev1.Container, before []corev1.ContainerStatus) corev1.ContainerStatus {
 	state, known := s.Containers[c.Name]
-	if at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool {
-		return b.Name == c.Name
-	}); at >= 0 && !known {
+	at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool { return b.Name == c.Name })
+	if at >= 0 && !known {
 		return before[at]
 	}
 	no := false
 	status := corev1.ContainerStatus{
 		Name: c.Name, Image: c.Image, ImageID: state.ImageID, ContainerID: state.ID, RestartCount: state.Restarts,
 		State: state.State, LastTerminationState: state.Last, Started: &no,
+	}
+	if state.hasRun() {
+		resources := c.Resources
+		status.Resources, status.AllocatedResources = &resources, resources.Requests
+		if at >= 0 && state.State.Running != nil && slices.Contains(s.Resize.Restarts, c.Name) {
+			status.Resources = before[at].Resources
+		}
 	}
 	if !known {
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: creating}

@@ -83,6 +83,9 @@ func (r *runtime) Describe(n *corev1.Node) string {
 			corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
 		}
 	}
+	n.Status.DeclaredFeatures = []string{
+		"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
+	}
 	n.Status.NodeInfo = corev1.NodeSystemInfo{
 		KubeletVersion: "simulated", OSImage: "simulated: runs no containers", KernelVersion: "simulated",
 		ContainerRuntimeVersion: "simulated://", OperatingSystem: "linux", Architecture: "amd64",

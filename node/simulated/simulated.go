@@ -25,6 +25,10 @@
 // not exist: those of registries whose name begins with invalid. or ends with .invalid, and those with the tag 404,
 // nonexistent or non-existent. If a pod that waits gets another image, that is pulled at once.
 //
+// A resize of a pod applies at once if its node has room, and is deferred otherwise; the resize policy RestartContainer
+// restarts the container. An ephemeral container, as of kubectl debug, runs until its pod ends if its command is not
+// simple. Only annotations with its name apply to it.
+//
 // The annotations may be changed while the pod runs. On a Node, simulated.bowline.dev/dead: "true" simulates
 // a failure: until the annotation is removed, the node's lease is not renewed and its pods are not updated.
 //
@@ -222,7 +226,7 @@ func (r *runtime) restore(declared *corev1.Pod) *pod {
 		return nil
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{declared.Status.InitContainerStatuses,
-		declared.Status.ContainerStatuses} {
+		declared.Status.ContainerStatuses, declared.Status.EphemeralContainerStatuses} {
 		for i := range statuses {
 			if c := restoreContainer(&statuses[i]); c != nil {
 				p.containers[statuses[i].Name] = c

@@ -45,12 +45,16 @@ type Stages struct {
 // and probes, and by annotations.
 func (r *runtime) stagesOf(pod *corev1.Pod, container string) Stages {
 	s := r.options.Stages
-	if c := named(pod.Spec.InitContainers, container); c != nil {
-		s.Ends, s.Run, s.ExitCode, s.Times = c.RestartPolicy == nil, 0, 0, 0
+	c, initial := named(pod.Spec.InitContainers, container), true
+	if c == nil {
+		c, initial = ephemeral(pod, container), false
+	}
+	if c != nil {
+		s.Ends, s.Run, s.ExitCode, s.Times = initial && c.RestartPolicy == nil, 0, 0, 0
 		s.command(c)
 		return s.annotated(pod, c, false, r.images)
 	}
-	c := named(pod.Spec.Containers, container)
+	c = named(pod.Spec.Containers, container)
 	if c == nil { // an update removed it from the pod
 		return s
 	}
@@ -68,6 +72,16 @@ func named(containers []corev1.Container, name string) *corev1.Container {
 	for i := range containers {
 		if containers[i].Name == name {
 			return &containers[i]
+		}
+	}
+	return nil
+}
+
+// ephemeral returns an ephemeral container of a pod as a container, or nil.
+func ephemeral(pod *corev1.Pod, name string) *corev1.Container {
+	for i := range pod.Spec.EphemeralContainers {
+		if c := &pod.Spec.EphemeralContainers[i].EphemeralContainerCommon; c.Name == name {
+			return (*corev1.Container)(c)
 		}
 	}
 	return nil
