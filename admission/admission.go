@@ -82,10 +82,11 @@ type Attributes struct {
 
 	// Also adds a change of another object to the commit of the write: both are stored, or neither. The server calls
 	// change with the newest state of the object, which may not be stored yet and must not be modified. change returns
-	// the new state, nil to leave the object as it is, or an error that rejects the write. It runs while other writes
-	// wait, perhaps several times, and must return at once. It is not called if the object does not exist, if it is the
-	// object that the request itself writes, or for a dry run. Also returns an error if the objects to change are too
-	// large for that. Only the built-in plugins use it, in Validate. It may be nil.
+	// the new state, which the server owns from then on, nil to leave the object as it is, or an error that rejects the
+	// write. It runs while other writes wait, perhaps several times, and must return at once. It is not called if the
+	// object does not exist, if it is the object that the request itself writes, or for a dry run. Also returns an
+	// error if the objects to change are too large for that. Only the built-in plugins use it, in Validate. It may be
+	// nil.
 	Also func(resource schema.GroupResource, namespace, name string, change func(newest Object) (Object, error)) error
 
 	// Provision creates a namespace that does not exist, as a write of the server itself that goes through admission.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -80,9 +81,15 @@ func Ready(header Header, revision Revision, by Codec, obj runtime.Object) *Obje
 // IsReady reports whether the object was made by Ready.
 func (o *Object) IsReady() bool { return o.first.data == nil }
 
-// Stamp sets the revision of a new object. Only the store calls it, before the object is visible to readers.
+// Stamp sets the revision of a new object and of the Go object that was passed to Share. Only the store calls it,
+// before the object is visible to readers.
 func (o *Object) Stamp(r Revision) error {
 	o.Revision = r
+	if s := o.decoded.Load(); s != nil {
+		if obj, ok := s.obj.(metav1.Object); ok {
+			obj.SetResourceVersion(r.String())
+		}
+	}
 	return o.first.stamp(r)
 }
 
@@ -244,7 +251,8 @@ func (o *Object) Decoded(by Codec) (runtime.Object, error) {
 }
 
 // Share lets Decoded return obj to readers of o with the codec, unless o has been decoded already. obj is what decoding
-// o, which is committed, would return, and is not modified any more.
+// o would return, except that Stamp sets its resourceVersion if o is not committed yet. The caller must not modify it
+// any more.
 func Share(o *Object, by Codec, obj runtime.Object) {
 	o.decoded.CompareAndSwap(nil, &shared{by.Stamp(), obj})
 }

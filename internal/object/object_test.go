@@ -300,6 +300,21 @@ func TestDecodedIsSharedAndDecodeCopies(t *testing.T) {
 	}
 }
 
+// A Go object that is shared before the commit gets the revision of the commit, like the encoding.
+func TestStampSetsRevisionOfSharedObject(t *testing.T) {
+	t.Parallel()
+	o, codec := newObject(t, asProtobuf, object.RevisionPlaceholder, nil)
+	obj := settings("")
+	object.Share(o, codec, obj)
+	if err := o.Stamp(7); err != nil {
+		t.Fatal(err)
+	}
+	same(t, codec, o, asProtobuf, 7)
+	if got, err := o.Decoded(codec); err != nil || got != runtime.Object(obj) || obj.ResourceVersion != "7" {
+		t.Errorf("Decoded returned %v, %v, want the shared object at revision 7", got, err)
+	}
+}
+
 func TestDecodeErrorNamesObject(t *testing.T) {
 	t.Parallel()
 	encoding, err := object.NewEncoding(asJSON, []byte(`{"metadata":{"resourceVersion":"1"},"data":7}`))

@@ -237,61 +237,67 @@ func checkLimits(limit *corev1.LimitRangeItem, requests, limits corev1.ResourceL
 
 func checkMin(limit *corev1.LimitRangeItem, name corev1.ResourceName, requests, limits corev1.ResourceList) error {
 	least := limit.Min[name]
-	rule := fmt.Sprintf("minimum %s usage per %s is %s", name, limit.Type, least.String())
 	request, requested := requests[name]
 	value, limited := limits[name]
+	rule := func() string { return fmt.Sprintf("minimum %s usage per %s is %s", name, limit.Type, least.String()) }
 	switch {
 	case !requested:
-		return errors.New(rule + ".  No request is specified")
+		return errors.New(rule() + ".  No request is specified")
 	case request.Cmp(least) < 0:
-		return fmt.Errorf("%s, but request is %s", rule, request.String())
+		return fmt.Errorf("%s, but request is %s", rule(), request.String())
 	case limited && value.Cmp(least) < 0:
-		return fmt.Errorf("%s, but limit is %s", rule, value.String())
+		return fmt.Errorf("%s, but limit is %s", rule(), value.String())
 	}
 	return nil
 }
 
 func checkMax(limit *corev1.LimitRangeItem, name corev1.ResourceName, requests, limits corev1.ResourceList) error {
 	most := limit.Max[name]
-	rule := fmt.Sprintf("maximum %s usage per %s is %s", name, limit.Type, most.String())
 	request, requested := requests[name]
 	value, limited := limits[name]
 	switch {
 	case !limited:
-		return errors.New(rule + ".  No limit is specified")
+		return errors.New(maximum(limit, name) + ".  No limit is specified")
 	case value.Cmp(most) > 0:
-		return fmt.Errorf("%s, but limit is %s", rule, value.String())
+		return fmt.Errorf("%s, but limit is %s", maximum(limit, name), value.String())
 	case requested && request.Cmp(most) > 0:
-		return fmt.Errorf("%s, but request is %s", rule, request.String())
+		return fmt.Errorf("%s, but request is %s", maximum(limit, name), request.String())
 	}
 	return nil
 }
 
 func checkMaxRequest(limit *corev1.LimitRangeItem, name corev1.ResourceName, requests corev1.ResourceList) error {
 	most := limit.Max[name]
-	rule := fmt.Sprintf("maximum %s usage per %s is %s", name, limit.Type, most.String())
 	request, requested := requests[name]
 	switch {
 	case !requested:
-		return errors.New(rule + ".  No request is specified")
+		return errors.New(maximum(limit, name) + ".  No request is specified")
 	case request.Cmp(most) > 0:
-		return fmt.Errorf("%s, but request is %s", rule, request.String())
+		return fmt.Errorf("%s, but request is %s", maximum(limit, name), request.String())
 	}
 	return nil
 }
 
+// maximum describes the rule of a maximum, for errors.
+func maximum(limit *corev1.LimitRangeItem, name corev1.ResourceName) string {
+	most := limit.Max[name]
+	return fmt.Sprintf("maximum %s usage per %s is %s", name, limit.Type, most.String())
+}
+
 func checkRatio(limit *corev1.LimitRangeItem, name corev1.ResourceName, requests, limits corev1.ResourceList) error {
 	most := limit.MaxLimitRequestRatio[name]
-	rule := fmt.Sprintf("%s max limit to request ratio per %s is %s", name, limit.Type, most.String())
 	request, value := requests[name], limits[name]
+	rule := func() string {
+		return fmt.Sprintf("%s max limit to request ratio per %s is %s", name, limit.Type, most.String())
+	}
 	if request.IsZero() {
-		return errors.New(rule + ", but no request is specified or request is 0")
+		return errors.New(rule() + ", but no request is specified or request is 0")
 	}
 	if value.IsZero() {
-		return errors.New(rule + ", but no limit is specified or limit is 0")
+		return errors.New(rule() + ", but no limit is specified or limit is 0")
 	}
 	if ratio := float64(value.MilliValue()) / float64(request.MilliValue()); ratio*1000 > float64(most.MilliValue()) {
-		return fmt.Errorf("%s, but provided ratio is %f", rule, ratio)
+		return fmt.Errorf("%s, but provided ratio is %f", rule(), ratio)
 	}
 	return nil
 }

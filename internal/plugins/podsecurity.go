@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 
@@ -23,7 +27,8 @@ import (
 // PodSecurity rejects pods that violate the level of the Pod Security Standards that a label of their namespace
 // enforces, and warns of pods, and of the pod templates of controllers, that violate the level of another label. It
 // works like Kubernetes' plugin: without a configuration, a namespace without labels allows everything, and nothing is
-// exempt. Violations of the level to audit have no effect, because there is no audit log.
+// exempt. Audit annotations are recorded in the request's trace, and the level to audit is checked only if the request
+// has one.
 type PodSecurity struct {
 	// defaults is the policy for namespaces without labels; nil allows everything.
 	defaults *api.Policy
@@ -74,15 +79,10 @@ func (p PodSecurity) Validate(ctx context.Context, a *admission.Attributes, stat
 	case *corev1.Pod:
 		return p.validatePod(ctx, a, obj, state)
 	}
-	template := templateOf(a.Object)
-	if template == nil || p.exempts(a.Namespace, a.User) {
-		return nil
+	if template := templateOf(a.Object); template != nil {
+		return p.validateTemplate(ctx, a, template, state)
 	}
-	security, found, err := p.of(ctx, a.Namespace, state)
-	if err != nil || !found {
-		return err
-	}
-	return p.warnOfViolations(a, security.Warn, &template.ObjectMeta, &template.Spec)
+	return nil
 }
 
 // templateOf returns the template of a controller's pods, or nil.
@@ -108,53 +108,66 @@ func templateOf(obj kind.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// of returns the policy of a namespace, and whether the namespace exists.
-func (p PodSecurity) of(ctx context.Context, namespace string, state admission.Reader) (asked api.Policy, found bool,
-	err error) {
+// namespacePolicy is the policy of a namespace, with an error for each label that is invalid.
+type namespacePolicy struct {
+	api.Policy
+	wrong field.ErrorList
+}
+
+// of returns the policy of a namespace; nil if the namespace does not exist.
+func (p PodSecurity) of(ctx context.Context, namespace string, state admission.Reader) (*namespacePolicy, error) {
 	obj, err := state.Get(ctx, namespaces, "", namespace)
 	if err != nil {
-		return asked, false, err
+		return nil, err
 	}
 	ns, ok := obj.(*corev1.Namespace)
 	if !ok || ns == nil {
-		return asked, false, nil
+		return nil, nil
 	}
-	asked, _ = p.labelled(ns)
-	return asked, true, nil
+	var asked namespacePolicy
+	asked.Policy, asked.wrong = p.labelled(ns)
+	return &asked, nil
+}
+
+// validateTemplate warns of a template that violates a level. It rejects none.
+func (p PodSecurity) validateTemplate(ctx context.Context, a *admission.Attributes, template *corev1.PodTemplateSpec,
+	state admission.Reader) error {
+	trail := securityTrail{trace.SpanFromContext(ctx)}
+	if reason := p.exemption(a.Namespace, a.User); reason != "" {
+		trail.record(api.ExemptionReasonAnnotationKey, reason)
+		return nil
+	}
+	security, err := p.of(ctx, a.Namespace, state)
+	if err != nil || security == nil || len(security.wrong) == 0 && security.Warn.Level == api.LevelPrivileged &&
+		security.Audit.Level == api.LevelPrivileged {
+		return err
+	}
+	return p.check(a, trail, security, &template.ObjectMeta, &template.Spec, false)
 }
 
 // validatePod rejects a pod that violates the level that its namespace enforces.
 func (p PodSecurity) validatePod(ctx context.Context, a *admission.Attributes, pod *corev1.Pod,
 	state admission.Reader) error {
-	if p.exempts(a.Namespace, a.User) {
+	trail := securityTrail{trace.SpanFromContext(ctx)}
+	if reason := p.exemption(a.Namespace, a.User); reason != "" {
+		trail.record(api.ExemptionReasonAnnotationKey, reason)
 		return nil
 	}
-	security, found, err := p.of(ctx, a.Namespace, state)
+	security, err := p.of(ctx, a.Namespace, state)
 	switch {
 	case err != nil:
 		return err
-	case !found:
+	case security == nil:
 		return apierrors.NewInternalError(fmt.Errorf("failed to lookup namespace %q", a.Namespace))
-	case security.Enforce.Level == api.LevelPrivileged && security.Warn.Level == api.LevelPrivileged:
+	case len(security.wrong) == 0 && security.FullyPrivileged():
+		trail.record(api.EnforcedPolicyAnnotationKey, security.Enforce.String())
 		return nil
 	}
 	// initializers may change fields that are immutable later
 	if old, ok := a.Old.(*corev1.Pod); ok && old != nil && !kind.HasInitializers(old) && !changesImages(pod, old) {
 		return nil
 	}
-	if p.exemptsRuntime(&pod.Spec) {
-		return nil
-	}
-	result, err := checkSecurity(security.Enforce, &pod.ObjectMeta, &pod.Spec)
-	switch {
-	case err != nil:
-		return err
-	case !result.Allowed:
-		return a.Forbidden("violates PodSecurity %q: %s", security.Enforce.String(), result.ForbiddenDetail())
-	case security.Warn == security.Enforce:
-		return nil
-	}
-	return p.warnOfViolations(a, security.Warn, &pod.ObjectMeta, &pod.Spec)
+	return p.check(a, trail, security, &pod.ObjectMeta, &pod.Spec, true)
 }
 
 // changesImages reports whether an update changes the image of a container or the number of containers. Other changes
@@ -178,17 +191,74 @@ func changesImages(pod, old *corev1.Pod) bool {
 	})
 }
 
-// warnOfViolations adds a warning to the response if a pod, or what a template describes, violates a level.
-func (p PodSecurity) warnOfViolations(a *admission.Attributes, level api.LevelVersion, meta *metav1.ObjectMeta,
-	spec *corev1.PodSpec) error {
-	if a.Warn == nil || p.exemptsRuntime(spec) {
+// check warns of a pod, or of what a template describes, that violates a level, and records the audit annotations. It
+// returns an error if the pod violates the enforced level, and enforce is set.
+func (p PodSecurity) check(a *admission.Attributes, trail securityTrail, security *namespacePolicy,
+	meta *metav1.ObjectMeta, spec *corev1.PodSpec, enforce bool) error {
+	if p.exemptsRuntime(spec) {
+		trail.record(api.ExemptionReasonAnnotationKey, "runtimeClass")
 		return nil
 	}
-	result, err := checkSecurity(level, meta, spec)
-	if err == nil && !result.Allowed {
-		a.Warn(fmt.Sprintf("would violate PodSecurity %q: %s", level.String(), result.ForbiddenDetail()))
+	if len(security.wrong) > 0 {
+		trail.record("error", fmt.Sprintf("Failed to parse policy: %v", security.wrong.ToAggregate()))
+	}
+	known := map[api.LevelVersion]policy.AggregateCheckResult{}
+	violates := func(level api.LevelVersion) (string, error) {
+		result, ok := known[level]
+		if !ok {
+			var err error
+			if result, err = checkSecurity(level, meta, spec); err != nil {
+				return "", err
+			}
+			known[level] = result
+		}
+		if result.Allowed {
+			return "", nil
+		}
+		return fmt.Sprintf("violate PodSecurity %q: %s", level.String(), result.ForbiddenDetail()), nil
+	}
+	var rejected error
+	if enforce {
+		trail.record(api.EnforcedPolicyAnnotationKey, security.Enforce.String())
+		switch text, err := violates(security.Enforce); {
+		case err != nil:
+			return err
+		case text != "":
+			rejected = a.Forbidden("violates%s", strings.TrimPrefix(text, "violate"))
+		}
+	}
+	if trail.IsRecording() {
+		switch text, err := violates(security.Audit); {
+		case err != nil:
+			return err
+		case text != "":
+			trail.record(api.AuditViolationsAnnotationKey, "would "+text)
+		}
+	}
+	if rejected != nil || a.Warn == nil {
+		return rejected
+	}
+	text, err := violates(security.Warn)
+	if text != "" {
+		a.Warn("would " + text)
 	}
 	return err
+}
+
+// securityTrail records audit annotations in the span of a request.
+type securityTrail struct{ trace.Span }
+
+// maxTrail is the length of a recorded value, in bytes.
+const maxTrail = 10 << 10
+
+func (t securityTrail) record(key, value string) {
+	if !t.IsRecording() {
+		return
+	}
+	if len(value) > maxTrail {
+		value = strings.ToValidUTF8(value[:maxTrail], "") + "..."
+	}
+	t.SetAttributes(attribute.String(api.AuditAnnotationPrefix+key, value))
 }
 
 // securityChecks returns the checks of all levels and versions.

@@ -90,9 +90,15 @@ func (p PodSecurity) policy() api.Policy {
 	return api.Policy{Enforce: privileged, Audit: privileged, Warn: privileged}
 }
 
-// exempts reports whether the configuration exempts a user in a namespace.
-func (p PodSecurity) exempts(namespace, user string) bool {
-	return slices.Contains(p.namespaces, namespace) || user != "" && slices.Contains(p.users, user)
+// exemption returns what the configuration exempts of a namespace and a user; empty for none of them.
+func (p PodSecurity) exemption(namespace, user string) string {
+	switch {
+	case slices.Contains(p.namespaces, namespace):
+		return "namespace"
+	case user != "" && slices.Contains(p.users, user):
+		return "user"
+	}
+	return ""
 }
 
 // exemptsRuntime reports whether the configuration exempts the runtime class of a pod.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -353,4 +356,61 @@ func (slowPods) List(_ context.Context, _ schema.GroupResource, _ string, yield 
 		}
 	}
 	return nil
+}
+
+// TestPodSecurityIsTraced checks the audit annotations in the request's trace.
+func TestPodSecurityIsTraced(t *testing.T) {
+	t.Parallel()
+	const configuration = `
+      apiVersion: pod-security.admission.config.k8s.io/v1
+      kind: PodSecurityConfiguration
+      exemptions: {usernames: [ann], namespaces: [kube-system], runtimeClasses: [safe]}`
+	deployment := &appsv1.Deployment{}
+	deployment.Spec.Template.Spec = securedPod("p", true).Spec
+	plain, privileged, safe := securedPod("p", false), securedPod("p", true), securedPod("p", true)
+	safe.Spec.RuntimeClassName = new("safe")
+	by := func(user string, a *admission.Attributes) *admission.Attributes {
+		a.User = user
+		return a
+	}
+	ofApps := create("deployments", "default", "d", deployment)
+	ofApps.Resource.Group = "apps"
+	for name, c := range map[string]struct {
+		labels string
+		write  *admission.Attributes
+		want   map[string]string
+	}{
+		"no labels": {"", create("pods", "default", "p", plain), map[string]string{"enforce-policy": "privileged:latest"}},
+		"allowed":   {"enforce=baseline", create("pods", "default", "p", plain), map[string]string{"enforce-policy": "baseline:latest"}},
+		"rejected": {"enforce=baseline audit=baseline", create("pods", "default", "p", privileged), map[string]string{
+			"enforce-policy":   "baseline:latest",
+			"audit-violations": `would violate PodSecurity "baseline:latest": ` + notBaseline}},
+		"audited": {"audit=baseline", create("pods", "default", "p", privileged), map[string]string{
+			"enforce-policy":   "privileged:latest",
+			"audit-violations": `would violate PodSecurity "baseline:latest": ` + notBaseline}},
+		"a template": {"audit=baseline", ofApps, map[string]string{
+			"audit-violations": `would violate PodSecurity "baseline:latest": ` + notBaseline}},
+		"a wrong label": {"audit=strict", create("pods", "default", "p", privileged), map[string]string{
+			"enforce-policy": "privileged:latest",
+			"error":          `Failed to parse policy: metadata.labels[pod-security.kubernetes.io/audit]: Invalid value: "strict": must be one of privileged, baseline, restricted`}},
+		"a user":          {"audit=baseline", by("ann", create("pods", "default", "p", privileged)), map[string]string{"exempt": "user"}},
+		"a namespace":     {"", create("pods", "kube-system", "p", privileged), map[string]string{"exempt": "namespace"}},
+		"a runtime class": {"audit=baseline", create("pods", "default", "p", safe), map[string]string{"exempt": "runtimeClass"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			recorder := tracetest.NewSpanRecorder()
+			tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("")
+			ctx, span := tracer.Start(t.Context(), "request")
+			_ = configured(t, "PodSecurity", configuration).Validate(ctx, c.write, state{namespaces: {secured(c.labels)}})
+			span.End()
+			got := map[string]string{}
+			for _, a := range recorder.Ended()[0].Attributes() {
+				got[strings.TrimPrefix(string(a.Key), "pod-security.kubernetes.io/")] = a.Value.AsString()
+			}
+			if !maps.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
 }

@@ -47,3 +47,23 @@ func (ProtectStorage) Admit(_ context.Context, a *admission.Attributes, _ admiss
 func (ProtectStorage) Validate(context.Context, *admission.Attributes, admission.Reader) error {
 	return nil
 }
+
+// ProtectPodGroups does nothing (Kubernetes' PodGroupProtection): Kubernetes' plugin is on by default, but has an
+// effect only with the feature gate GenericWorkload, which is off. Command lines may name the plugin.
+type ProtectPodGroups struct{}
+
+// Name implements admission.Plugin.
+func (ProtectPodGroups) Name() string { return "PodGroupProtection" }
+
+// Handles implements admission.Plugin.
+func (ProtectPodGroups) Handles(admission.Operation, schema.GroupResource, string) bool { return false }
+
+// Admit implements admission.Plugin.
+func (ProtectPodGroups) Admit(context.Context, *admission.Attributes, admission.Reader) error {
+	return nil
+}
+
+// Validate implements admission.Plugin.
+func (ProtectPodGroups) Validate(context.Context, *admission.Attributes, admission.Reader) error {
+	return nil
+}

@@ -1,10 +1,14 @@
 package plugins
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
@@ -17,7 +21,10 @@ var resourceQuotas = schema.GroupResource{Resource: "resourcequotas"}
 // ResourceQuota rejects writes that would exceed a ResourceQuota of their namespace, and adds what the others use to
 // the quota's status in the same commit. If many writers race for the rest of a quota, exactly as many succeed as it
 // permits. A quota limits nothing until the resourcequota controller has counted its usage for the first time.
-type ResourceQuota struct{}
+type ResourceQuota struct {
+	// limited is nil without a configuration.
+	limited *quota.Limited
+}
 
 // Name implements admission.Plugin.
 func (ResourceQuota) Name() string { return "ResourceQuota" }
@@ -25,20 +32,15 @@ func (ResourceQuota) Name() string { return "ResourceQuota" }
 // Handles implements admission.Plugin. Most objects are only counted, so an update of them uses nothing. Events, and
 // what is not stored, are not counted.
 func (ResourceQuota) Handles(op admission.Operation, gr schema.GroupResource, sub string) bool {
-	switch gr.Group {
-	case "authentication.k8s.io", "authorization.k8s.io", "events.k8s.io":
+	if quota.Ignores(gr) {
 		return false
-	case "":
-		if gr.Resource == "events" || gr.Resource == "bindings" {
-			return false
-		}
 	}
 	switch {
 	case op == admission.Create:
 		return sub == ""
 	case op == admission.Update && gr == pods:
 		return sub == "" || sub == "resize"
-	case op == admission.Update && (gr == services || gr == volumeClaims):
+	case op == admission.Update && (gr == services || gr == volumeClaims || gr == quota.DeviceClaims):
 		return sub == ""
 	}
 	return false
@@ -51,7 +53,7 @@ func (ResourceQuota) Admit(context.Context, *admission.Attributes, admission.Rea
 
 // Validate implements admission.Plugin. The check of the state that readers see rejects most writes early, and dry runs
 // at all; the check in the commit decides.
-func (ResourceQuota) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
+func (p ResourceQuota) Validate(ctx context.Context, a *admission.Attributes, state admission.Reader) error {
 	if a.Namespace == "" {
 		return nil
 	}
@@ -67,6 +69,11 @@ func (ResourceQuota) Validate(ctx context.Context, a *admission.Attributes, stat
 			return nil
 		}
 	}
+	if p.limited != nil {
+		if err := p.checkLimited(ctx, a, &write, state); err != nil {
+			return err
+		}
+	}
 	var rejected error
 	err := state.List(ctx, resourceQuotas, a.Namespace, func(obj admission.Object) bool {
 		q, ok := obj.(*corev1.ResourceQuota)
@@ -74,14 +81,14 @@ func (ResourceQuota) Validate(ctx context.Context, a *admission.Attributes, stat
 			return true
 		}
 		err := write.Check(q)
-		var used corev1.ResourceList
+		charges := false
 		if err == nil {
-			used, err = write.Charge(q)
+			charges, err = write.Charges(q)
 		}
 		switch {
 		case err != nil:
 			rejected = a.Forbidden("%v", err)
-		case used != nil && a.Also != nil:
+		case charges && a.Also != nil:
 			rejected = a.Also(resourceQuotas, a.Namespace, q.Name, charge(a, &write))
 		}
 		return rejected == nil
@@ -90,6 +97,36 @@ func (ResourceQuota) Validate(ctx context.Context, a *admission.Attributes, stat
 		return err
 	}
 	return rejected
+}
+
+// checkLimited rejects a write that uses what the configuration limits, unless quotas limit it.
+func (p ResourceQuota) checkLimited(ctx context.Context, a *admission.Attributes, write *quota.Write,
+	state admission.Reader) error {
+	needs := p.limited.NeedsOf(write)
+	if needs == nil {
+		return nil
+	}
+	var rejected error
+	err := state.List(ctx, resourceQuotas, a.Namespace, func(obj admission.Object) bool {
+		if q, ok := obj.(*corev1.ResourceQuota); ok {
+			if err := write.Check(q); err != nil {
+				rejected = a.Forbidden("%v", err)
+			}
+			needs.Limit(q)
+		}
+		return rejected == nil
+	})
+	if err := cmp.Or(err, rejected); err != nil {
+		return err
+	}
+	switch amounts, scopes := needs.Unmet(); {
+	case amounts != "":
+		return a.Forbidden("%s", amounts)
+	case scopes != "": // as in Kubernetes, not a 403
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Message: scopes,
+			Code: http.StatusInternalServerError}}
+	}
+	return nil
 }
 
 // charge returns the change of a quota that the write causes. Unlike other functions, it may use a when Validate has

@@ -24,8 +24,8 @@ func (s Settings) builtIn() []admission.Plugin {
 		AlwaysAdmit{}, ProvisionNamespaces{}, NamespaceLifecycle{}, NamespaceExists{}, LimitAntiAffinity{},
 		LimitRanger{}, ServiceAccount{}, RestrictNodes{}, TaintNodes{}, AlwaysPullImages{}, s.images, s.security,
 		s.selectors, Priority{}, DefaultTolerations{}, s.tolerations, s.events, TolerateExtendedResources{},
-		DefaultStorageClass{}, ProtectStorage{}, ProtectOwners{Kinds: s.Kinds}, ResizeClaims{}, RuntimeClass{},
-		ApproveRequests{}, SignRequests{}, AttestBundles{}, RestrictSubjects{}, DefaultIngressClass{},
+		DefaultStorageClass{}, ProtectStorage{}, ProtectPodGroups{}, ProtectOwners{Kinds: s.Kinds}, ResizeClaims{},
+		RuntimeClass{}, ApproveRequests{}, SignRequests{}, AttestBundles{}, RestrictSubjects{}, DefaultIngressClass{},
 		DenyExternalIPs{}, PodTopologyLabels{}, CheckNodeFeatures{}, ResizePods{},
 	}
 }
@@ -68,7 +68,7 @@ func Check(list []string) error {
 func (s Settings) Select(list []string, own []admission.Plugin, last ...admission.Plugin) []admission.Plugin {
 	unwanted := func(p admission.Plugin) bool { return !runs(list, p.Name()) }
 	// quotas are charged only for what no other plugin rejects
-	last = append(slices.Clone(last), ResourceQuota{}, AlwaysDeny{})
+	last = append(slices.Clone(last), s.quotas, AlwaysDeny{})
 	return slices.Concat(slices.DeleteFunc(s.builtIn(), unwanted), own, slices.DeleteFunc(last, unwanted))
 }
 

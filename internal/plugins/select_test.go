@@ -51,6 +51,8 @@ func TestSelect(t *testing.T) {
 		{[]string{"-LimitRanger"}, "Priority", true},
 		{[]string{"AlwaysPullImages"}, "AlwaysPullImages", true},
 		{[]string{"AlwaysPullImages"}, "LimitRanger", true},
+		{nil, "PodGroupProtection", true},
+		{[]string{"-PodGroupProtection"}, "PodGroupProtection", false},
 		{[]string{"-Priority", "Priority"}, "Priority", true},
 		{[]string{"Priority", "-Priority"}, "Priority", false},
 		{[]string{"-ValidatingAdmissionWebhook"}, "ValidatingAdmissionWebhook", false},

@@ -29,6 +29,7 @@ type Settings struct {
 
 	events      LimitEvents
 	images      *imagepolicy.Plugin
+	quotas      ResourceQuota
 	security    PodSecurity
 	selectors   SelectNodes
 	tolerations RestrictTolerations
@@ -137,6 +138,13 @@ func (s *Settings) configure(name string, data []byte) error {
 		err := decodeStrict(data, &c)
 		if err == nil {
 			s.images, err = imagepolicy.New(c)
+		}
+		return err
+	case s.quotas.Name():
+		var c quotaConfig
+		err := decodeStrict(data, &c)
+		if err == nil {
+			s.quotas, err = newResourceQuota(c)
 		}
 		return err
 	case s.security.Name():

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -42,6 +43,34 @@ func (w *Write) Check(q *corev1.ResourceQuota) error {
 // Charge returns the usage of a quota after the write; nil if the write does not use more of it. The error states, in
 // Kubernetes' words, why the quota does not permit the write. Charge does not change q.
 func (w *Write) Charge(q *corev1.ResourceQuota) (corev1.ResourceList, error) {
+	more, err := w.permitted(q)
+	if err != nil || len(more) == 0 {
+		return nil, err
+	}
+	used := maps.Clone(q.Status.Used)
+	for _, m := range more {
+		sum := q.Status.Used[m.name].DeepCopy()
+		sum.Add(m.Quantity)
+		_ = sum.String() // sum keeps the text, which its encoders need several times
+		used[m.name] = sum
+	}
+	return used, nil
+}
+
+// Charges reports whether the write uses more of a quota. The error is that of Charge.
+func (w *Write) Charges(q *corev1.ResourceQuota) (bool, error) {
+	more, err := w.permitted(q)
+	return len(more) > 0, err
+}
+
+// amount is a quantity of what a quota limits.
+type amount struct {
+	name corev1.ResourceName
+	resource.Quantity
+}
+
+// permitted returns the amounts by which the write uses more of a quota, or an error if the quota does not permit it.
+func (w *Write) permitted(q *corev1.ResourceQuota) ([]amount, error) {
 	names := w.counted(q)
 	if len(names) == 0 || !Covers(q, w.Object) {
 		return nil, nil
@@ -52,24 +81,23 @@ func (w *Write) Charge(q *corev1.ResourceQuota) (corev1.ResourceList, error) {
 		}
 	}
 	more := w.difference(q, names)
-	if len(more) == 0 {
-		return nil, nil
-	}
-	used := maps.Clone(q.Status.Used)
 	var exceeded []corev1.ResourceName
-	for name, amount := range more {
-		sum := used[name].DeepCopy()
-		sum.Add(amount)
-		if hard := q.Status.Hard[name]; sum.Cmp(hard) > 0 {
-			exceeded = append(exceeded, name)
+	for _, m := range more {
+		sum := q.Status.Used[m.name].DeepCopy()
+		sum.Add(m.Quantity)
+		if hard := q.Status.Hard[m.name]; sum.Cmp(hard) > 0 {
+			exceeded = append(exceeded, m.name)
 		}
-		used[name] = sum
 	}
 	if len(exceeded) > 0 {
+		requested := make(corev1.ResourceList, len(more))
+		for _, m := range more {
+			requested[m.name] = m.Quantity
+		}
 		return nil, fmt.Errorf("exceeded quota: %s, requested: %s, used: %s, limited: %s", q.Name,
-			amounts(more, exceeded), amounts(q.Status.Used, exceeded), amounts(q.Status.Hard, exceeded))
+			amounts(requested, exceeded), amounts(q.Status.Used, exceeded), amounts(q.Status.Hard, exceeded))
 	}
-	return used, nil
+	return more, nil
 }
 
 // ChangesScope reports whether the write of a pod sets or removes its deadline. Nothing else that an update of a pod
@@ -92,7 +120,7 @@ func (w *Write) counted(q *corev1.ResourceQuota) (names []corev1.ResourceName) {
 
 // difference returns the amounts by which the write uses more than before, without those that are 0. An old state
 // that the quota did not cover used nothing.
-func (w *Write) difference(q *corev1.ResourceQuota, names []corev1.ResourceName) corev1.ResourceList {
+func (w *Write) difference(q *corev1.ResourceQuota, names []corev1.ResourceName) []amount {
 	if w.now == nil {
 		w.now = UsageOf(w.Object, w.Now)
 	}
@@ -100,14 +128,14 @@ func (w *Write) difference(q *corev1.ResourceQuota, names []corev1.ResourceName)
 		w.before = UsageOf(w.Old, w.Now)
 	}
 	covered := w.Old != nil && Covers(q, w.Old)
-	more := corev1.ResourceList{}
+	more := make([]amount, 0, len(names))
 	for _, name := range names {
-		amount := w.now(name).DeepCopy()
+		m := amount{name, w.now(name).DeepCopy()}
 		if covered {
-			amount.Sub(w.before(name))
+			m.Sub(w.before(name))
 		}
-		if amount.Sign() > 0 {
-			more[name] = amount
+		if m.Sign() > 0 {
+			more = append(more, m)
 		}
 	}
 	return more
@@ -139,13 +167,15 @@ func unspecified(pod *corev1.Pod, names []corev1.ResourceName) string {
 			continue
 		}
 		containers := map[string]bool{}
-		for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
-			stated := c.Resources.Requests
-			if must.limit {
-				stated = c.Resources.Limits
-			}
-			if _, found := stated[must.resource]; !found {
-				containers[c.Name] = true
+		for _, all := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+			for i := range all {
+				stated := all[i].Resources.Requests
+				if must.limit {
+					stated = all[i].Resources.Limits
+				}
+				if _, found := stated[must.resource]; !found {
+					containers[all[i].Name] = true
+				}
 			}
 		}
 		if len(containers) > 0 {

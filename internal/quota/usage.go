@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,7 +25,23 @@ var (
 	Pods     = schema.GroupResource{Resource: "pods"}
 	Services = schema.GroupResource{Resource: "services"}
 	Claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	// DeviceClaims are the claims of devices.
+	DeviceClaims = schema.GroupResource{Group: resourcev1.GroupName, Resource: "resourceclaims"}
 )
+
+// Ignores reports whether quotas do not count a resource: events, and what is not stored.
+func Ignores(resource schema.GroupResource) bool {
+	switch resource.Group {
+	case "authentication.k8s.io", "authorization.k8s.io", "events.k8s.io":
+		return true
+	case "":
+		switch resource.Resource {
+		case "events", "bindings", "componentstatuses":
+			return true
+		}
+	}
+	return false
+}
 
 // CountedResource returns the resource of the objects that a quota's resource name counts; false if the name is not
 // supported.
@@ -33,7 +50,8 @@ func CountedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 	counted, isCount := strings.CutPrefix(text, countPrefix)
 	switch {
 	case isCount:
-		return schema.ParseGroupResource(counted), true
+		resource := schema.ParseGroupResource(counted)
+		return resource, !Ignores(resource)
 	case strings.Contains(text, classInfix), name == corev1.ResourcePersistentVolumeClaims,
 		name == corev1.ResourceRequestsStorage:
 		return Claims, true
@@ -42,6 +60,8 @@ func CountedResource(name corev1.ResourceName) (schema.GroupResource, bool) {
 	case name == corev1.ResourceConfigMaps, name == corev1.ResourceSecrets,
 		name == corev1.ResourceReplicationControllers, name == corev1.ResourceQuotas:
 		return schema.GroupResource{Resource: text}, true
+	case strings.HasSuffix(text, corev1.ResourceClaimsPerClass):
+		return DeviceClaims, true
 	case slices.Contains(ofPods, name), strings.HasPrefix(text, corev1.DefaultResourceRequestsPrefix),
 		strings.HasPrefix(text, "limits."),
 		strings.HasPrefix(text, corev1.ResourceHugePagesPrefix):
@@ -59,7 +79,8 @@ type Usage func(name corev1.ResourceName) resource.Quantity
 
 func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
-// UsageOf returns the usage of an object. Kinds other than pods, services and claims count by number only.
+// UsageOf returns the usage of an object. Kinds other than pods, services and the two kinds of claims count by number
+// only.
 func UsageOf(obj metav1.Object, now time.Time) Usage {
 	var amount Usage
 	switch obj := obj.(type) {
@@ -69,6 +90,8 @@ func UsageOf(obj metav1.Object, now time.Time) Usage {
 		amount = usageOfService(obj)
 	case *corev1.PersistentVolumeClaim:
 		amount = usageOfClaim(obj)
+	case *resourcev1.ResourceClaim:
+		amount = usageOfDevices(obj)
 	default:
 		return func(corev1.ResourceName) resource.Quantity { return quantityOf(1) }
 	}
@@ -89,7 +112,6 @@ func usageOfPod(pod *corev1.Pod, now time.Time) Usage {
 	if isSum(pod) {
 		return func(name corev1.ResourceName) resource.Quantity { return sumOfContainers(pod, name) }
 	}
-	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	var requests, limits corev1.ResourceList // nil until a name needs them: many quotas need one of them, or none
 	return func(name corev1.ResourceName) resource.Quantity {
 		if name == corev1.ResourcePods {
@@ -97,15 +119,24 @@ func usageOfPod(pod *corev1.Pod, now time.Time) Usage {
 		}
 		if limited, ok := strings.CutPrefix(string(name), "limits."); ok {
 			if limits == nil {
-				limits = resourcehelper.PodLimits(pod, options)
+				limits = resourcehelper.PodLimits(pod, podOptions())
 			}
 			return limits[corev1.ResourceName(limited)]
 		}
 		if requests == nil {
-			requests = resourcehelper.PodRequests(pod, options)
+			requests = podRequests(pod)
 		}
 		return requests[corev1.ResourceName(strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix))]
 	}
+}
+
+// podOptions returns how the requests and limits of a pod are computed.
+func podOptions() resourcehelper.PodResourcesOptions {
+	return resourcehelper.PodResourcesOptions{UseStatusResources: true}
+}
+
+func podRequests(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, podOptions())
 }
 
 // isSum reports whether a pod requests what its containers request in total: true for most pods, whose usage is then
@@ -180,10 +211,7 @@ func usageOfService(s *corev1.Service) Usage {
 // usageOfClaim returns the storage that a claim requests, or has been allocated if that is more, in total and
 // by storage class.
 func usageOfClaim(c *corev1.PersistentVolumeClaim) Usage {
-	class := c.Annotations[corev1.BetaStorageClassAnnotation]
-	if class == "" && c.Spec.StorageClassName != nil {
-		class = *c.Spec.StorageClassName
-	}
+	class := storageClass(c)
 	storage := c.Spec.Resources.Requests[corev1.ResourceStorage]
 	if allocated, ok := c.Status.AllocatedResources[corev1.ResourceStorage]; ok && allocated.Cmp(storage) > 0 {
 		storage = allocated
@@ -203,4 +231,47 @@ func usageOfClaim(c *corev1.PersistentVolumeClaim) Usage {
 		}
 		return quantityOf(1)
 	}
+}
+
+// storageClass returns the storage class of a claim; empty if it has none.
+func storageClass(c *corev1.PersistentVolumeClaim) string {
+	class := c.Annotations[corev1.BetaStorageClassAnnotation]
+	if class == "" && c.Spec.StorageClassName != nil {
+		class = *c.Spec.StorageClassName
+	}
+	return class
+}
+
+// usageOfDevices returns the number of devices of a class that a claim may be allocated. A request for all devices
+// counts as the largest number that a claim may have, and one with alternatives as the largest of them.
+func usageOfDevices(c *resourcev1.ResourceClaim) Usage {
+	return func(name corev1.ResourceName) (sum resource.Quantity) {
+		class := strings.TrimSuffix(string(name), corev1.ResourceClaimsPerClass)
+		sum.Format = resource.DecimalSI
+		for i := range c.Spec.Devices.Requests {
+			request := &c.Spec.Devices.Requests[i]
+			var most int64
+			for _, alternative := range request.FirstAvailable {
+				if alternative.DeviceClassName == class {
+					most = max(most, devices(alternative.AllocationMode, alternative.Count))
+				}
+			}
+			if e := request.Exactly; len(request.FirstAvailable) == 0 && e != nil && e.DeviceClassName == class {
+				most = devices(e.AllocationMode, e.Count)
+			}
+			sum.Add(*resource.NewQuantity(most, resource.DecimalSI))
+		}
+		return sum
+	}
+}
+
+// devices returns the number of devices that a request may be allocated; 0 if its mode is unknown.
+func devices(mode resourcev1.DeviceAllocationMode, count int64) int64 {
+	switch mode {
+	case resourcev1.DeviceAllocationModeExactCount:
+		return count
+	case resourcev1.DeviceAllocationModeAll:
+		return resourcev1.AllocationResultsMaxSize
+	}
+	return 0
 }

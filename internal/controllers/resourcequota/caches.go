@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,8 +39,9 @@ var errNotServed = errors.New("it is not served")
 // caches holds the caches of the resources that quotas count. Unlike the caches that controllers share, they include
 // objects with pending initializers, because the server charges those too.
 type caches struct {
-	manager   *controller.Manager
-	informers *informer.Factory
+	manager *controller.Manager
+	// typed has the objects whose amounts depend on their fields, and metadata those that are only counted.
+	typed, metadata *informer.Factory
 	// onChange is called with a delay after which the quotas of the namespace are to be counted.
 	onChange func(resource schema.GroupResource, namespace string, delay time.Duration)
 
@@ -63,7 +65,10 @@ type cache struct {
 
 func newCaches(m *controller.Manager, onChange func(schema.GroupResource, string, time.Duration)) *caches {
 	f := &caches{
-		manager: m, informers: m.NewInformers(informer.FactoryOptions{Uninitialized: true, Transform: trimmed}),
+		manager: m,
+		// Without Transform, it shares the objects that other controllers in this process have decoded.
+		typed:    m.NewInformers(informer.FactoryOptions{Uninitialized: true}),
+		metadata: m.NewInformers(informer.FactoryOptions{Uninitialized: true, Transform: trimmed}),
 		onChange: onChange, caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
 	}
 	f.followDefinitions()
@@ -146,18 +151,20 @@ func (f *caches) cache(ctx context.Context, resource schema.GroupResource) (cach
 func (f *caches) start(resource schema.GroupVersionResource) cache {
 	switch resource.GroupResource() {
 	case quota.Pods:
-		return startCache[*corev1.Pod](f, resource)
+		return startCache[*corev1.Pod](f, f.typed, resource)
 	case quota.Services:
-		return startCache[*corev1.Service](f, resource)
+		return startCache[*corev1.Service](f, f.typed, resource)
 	case quota.Claims:
-		return startCache[*corev1.PersistentVolumeClaim](f, resource)
+		return startCache[*corev1.PersistentVolumeClaim](f, f.typed, resource)
+	case quota.DeviceClaims:
+		return startCache[*resourcev1.ResourceClaim](f, f.typed, resource)
 	}
-	return startCache[*metav1.PartialObjectMetadata](f, resource)
+	return startCache[*metav1.PartialObjectMetadata](f, f.metadata, resource)
 }
 
 // startCache starts the cache of a resource as objects of type T.
-func startCache[T client.Object](f *caches, resource schema.GroupVersionResource) cache {
-	objects := informer.For[T](f.informers, resource)
+func startCache[T client.Object](f *caches, informers *informer.Factory, resource schema.GroupVersionResource) cache {
+	objects := informer.For[T](informers, resource)
 	notify := func(obj T, delay time.Duration) { f.onChange(resource.GroupResource(), obj.GetNamespace(), delay) }
 	registration := objects.AddHandler(informer.HandlerFuncs[T]{
 		Add: func(obj T, _ bool) { notify(obj, createdDelay) },
@@ -198,27 +205,17 @@ func startCache[T client.Object](f *caches, resource schema.GroupVersionResource
 		},
 		stop: func() {
 			registration.Remove()
-			informer.Drop[T](f.informers, resource)
+			informer.Drop[T](informers, resource)
 		},
 	}
 }
 
-// trimmed removes fields on which the usage of an object does not depend, to save memory.
+// trimmed removes the metadata that a count of objects does not need, to save memory.
 func trimmed(obj client.Object) (client.Object, error) {
 	obj.SetManagedFields(nil)
 	obj.SetLabels(nil)
 	obj.SetOwnerReferences(nil)
-	switch obj := obj.(type) {
-	case *corev1.Pod:
-		obj.Annotations, obj.Spec.Volumes = nil, nil
-		for _, containers := range [][]corev1.Container{obj.Spec.InitContainers, obj.Spec.Containers} {
-			for i, c := range containers {
-				containers[i] = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
-			}
-		}
-	case *metav1.PartialObjectMetadata:
-		obj.Annotations = nil
-	}
+	obj.SetAnnotations(nil)
 	return obj, nil
 }
 
@@ -232,6 +229,8 @@ func affectsUsage(old, obj client.Object) bool {
 			old.Generation != obj.Generation ||
 			!slices.EqualFunc(old.Status.ContainerStatuses, obj.Status.ContainerStatuses, sameResources) ||
 			!slices.EqualFunc(old.Status.InitContainerStatuses, obj.Status.InitContainerStatuses, sameResources)
+	case *resourcev1.ResourceClaim:
+		return !equality.Semantic.DeepEqual(old.(*resourcev1.ResourceClaim).Spec, obj.Spec)
 	case *metav1.PartialObjectMetadata:
 		return false
 	}

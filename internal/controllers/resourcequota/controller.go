@@ -59,7 +59,7 @@ func Add(m *controller.Manager) *controller.Controller {
 			controller.For(c.quotas, controller.If(isUncounted)),
 			controller.Watches(c.quotas, c.recheckLater, controller.If(statusChanged)), &c.trigger,
 		},
-		Caches: []*informer.Factory{m.Informers(), c.caches.informers},
+		Caches: []*informer.Factory{m.Informers(), c.caches.typed, c.caches.metadata},
 	})
 }
 

@@ -26,7 +26,7 @@ func (f *caches) followDefinitions() {
 		f.mu.Unlock()
 		f.onChange(resource, everywhere, batchDelay)
 	}
-	informer.For[*metav1.PartialObjectMetadata](f.informers,
+	informer.For[*metav1.PartialObjectMetadata](f.metadata,
 		definitions).AddHandler(informer.HandlerFuncs[*metav1.PartialObjectMetadata]{
 		Add: func(d *metav1.PartialObjectMetadata, initial bool) {
 			if !initial {

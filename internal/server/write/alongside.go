@@ -56,7 +56,11 @@ func (a *alongside) add(gr schema.GroupResource, namespace, name string,
 			if err != nil || next == nil {
 				return nil, err
 			}
-			return stored.Encode(k, next, newest.Form())
+			fresh, err := stored.Encode(k, next, newest.Form())
+			if err == nil { // so that the next write that changes the object need not decode it
+				object.Share(fresh, kind.CodecOf(k), next)
+			}
+			return fresh, err
 		},
 	})
 	return nil

@@ -24,6 +24,7 @@ func resourceQuotaKind(cache *object.Cache) kind.Kind {
 		Subresources:   []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*corev1.ResourceQuota]{
 		Default:  defaultResourceQuota,
+		Restore:  formatResourceQuota,
 		Validate: validateResourceQuota,
 		Warnings: resourceQuotaWarnings,
 		Columns: []metav1.TableColumnDefinition{
@@ -45,6 +46,16 @@ func defaultResourceQuota(q *corev1.ResourceQuota) {
 	podspec.RoundUp(q.Spec.Hard)
 	podspec.RoundUp(q.Status.Hard)
 	podspec.RoundUp(q.Status.Used)
+}
+
+// formatResourceQuota lets all quantities keep their text. Each write that the quota counts encodes them again.
+func formatResourceQuota(q *corev1.ResourceQuota) {
+	for _, list := range []corev1.ResourceList{q.Spec.Hard, q.Status.Hard, q.Status.Used} {
+		for name, quantity := range list {
+			_ = quantity.String()
+			list[name] = quantity
+		}
+	}
 }
 
 // quotaCells formats used and hard quantities by name: limits of containers, and all others.
