@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/resourcequota"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/controllers/serviceaccounttoken"
 	"github.com/bowline-dev/bowline/internal/controllers/servicecidr"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
@@ -53,6 +54,7 @@ var (
 	resourceQuotas  = v1("", "resourcequotas")
 	revisions       = v1("apps", "controllerrevisions")
 	serviceAccounts = v1("", "serviceaccounts")
+	secrets         = v1("", "secrets")
 	serviceCIDRs    = v1("networking.k8s.io", "servicecidrs")
 	services        = v1("", "services")
 	statefulSets    = v1("apps", "statefulsets")
@@ -88,6 +90,8 @@ var needs = map[string][]schema.GroupVersionResource{
 	statefulset.Name:            {revisions, claims, pods, statefulSets},
 	ttlafterfinished.Name:       {jobs},
 	vacprotection.Name:          {claims, volumes, volumeClasses},
+
+	serviceaccounttoken.Name: {secrets, serviceAccounts},
 
 	endpointslicemirroring.Name:          {endpoints, endpointSlices, services},
 	validatingadmissionpolicystatus.Name: {policies},

@@ -112,8 +112,9 @@ type Options struct {
 	// Controllers selects among the names that the function Controllers returns, as kube-controller-manager does: a
 	// name enables a controller, -name disables it, * enables all others. Start fails for an unknown name. A nil or
 	// empty list selects the controllers without which the API is incomplete: they delete the contents of namespaces,
-	// create their ServiceAccounts and root certificate ConfigMaps, collect garbage, protect PersistentVolumeClaims and
-	// ranges of service addresses in use, delete orphaned pods and finished Jobs, and count the usage of quotas.
+	// create their ServiceAccounts and root certificate ConfigMaps, fill the Secrets that request tokens, collect
+	// garbage, protect PersistentVolumeClaims and ranges of service addresses in use, delete orphaned pods and finished
+	// Jobs, and count the usage of quotas.
 	// NoControllers as the only entry selects none.
 	Controllers []string
 	// Admission turns built-in admission plugins on or off: NAME turns a plugin on, -NAME turns it off, and the last
@@ -155,6 +156,7 @@ type Plane struct {
 	log       *slog.Logger
 	// parentKeys verify tokens of the planes that this one was forked from, beside its own key.
 	parentKeys []*ecdsa.PublicKey
+	issuer     *serviceaccount.Issuer // of the tokens of service accounts
 
 	listener net.Listener
 	socket   *https.Server // serves listener; nil before that
@@ -289,6 +291,7 @@ func (p *Plane) start(ctx context.Context, settings plugins.Settings, parent *se
 	if err != nil {
 		return err
 	}
+	p.issuer = tokens
 	authenticators = append(authenticators, bearers)
 	p.server, err = server.New(ctx, server.Options{
 		Store:         p.store,

@@ -28,6 +28,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/resourcequota"
 	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+	"github.com/bowline-dev/bowline/internal/controllers/serviceaccounttoken"
 	"github.com/bowline-dev/bowline/internal/controllers/servicecidr"
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 	"github.com/bowline-dev/bowline/internal/controllers/ttlafterfinished"
@@ -36,38 +37,49 @@ import (
 	"github.com/bowline-dev/bowline/internal/server"
 )
 
+// signer signs the tokens that Secrets hold. No request of the API creates one, so the plane gives the signer to the
+// controllers; only serviceaccounttoken uses it.
+type signer = serviceaccounttoken.Signer
+
+// unsigned adapts the function that adds a controller which signs nothing. T is what that function returns.
+func unsigned[T any](add func(*controller.Manager) T) func(*controller.Manager, signer) {
+	return func(m *controller.Manager, _ signer) { add(m) }
+}
+
 // controllers maps the names of all controllers that a plane can run to the functions that add them to a
 // manager.
-var controllers = map[string]func(*controller.Manager){
-	pvcprotection.Name:    func(m *controller.Manager) { pvcprotection.Add(m) },
-	pvprotection.Name:     func(m *controller.Manager) { pvprotection.Add(m) },
-	vacprotection.Name:    func(m *controller.Manager) { vacprotection.Add(m) },
-	job.Name:              func(m *controller.Manager) { job.Add(m) },
-	cronjob.Name:          func(m *controller.Manager) { cronjob.Add(m) },
-	statefulset.Name:      func(m *controller.Manager) { statefulset.Add(m) },
-	daemonset.Name:        func(m *controller.Manager) { daemonset.Add(m) },
-	disruption.Name:       func(m *controller.Manager) { disruption.Add(m) },
-	endpoint.Name:         func(m *controller.Manager) { endpoint.Add(m) },
-	endpointslice.Name:    func(m *controller.Manager) { endpointslice.Add(m) },
-	nodelifecycle.Name:    func(m *controller.Manager) { nodelifecycle.Add(m) },
-	scheduler.Name:        func(m *controller.Manager) { scheduler.Add(m) },
-	namespace.Name:        func(m *controller.Manager) { namespace.Add(m) },
-	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },
+var controllers = map[string]func(*controller.Manager, signer){
+	pvcprotection.Name:    unsigned(pvcprotection.Add),
+	pvprotection.Name:     unsigned(pvprotection.Add),
+	vacprotection.Name:    unsigned(vacprotection.Add),
+	job.Name:              unsigned(job.Add),
+	cronjob.Name:          unsigned(cronjob.Add),
+	statefulset.Name:      unsigned(statefulset.Add),
+	daemonset.Name:        unsigned(daemonset.Add),
+	disruption.Name:       unsigned(disruption.Add),
+	endpoint.Name:         unsigned(endpoint.Add),
+	endpointslice.Name:    unsigned(endpointslice.Add),
+	nodelifecycle.Name:    unsigned(nodelifecycle.Add),
+	scheduler.Name:        unsigned(scheduler.Add),
+	namespace.Name:        unsigned(namespace.Add),
+	garbagecollector.Name: unsigned(garbagecollector.Add),
 
-	deployment.Name:            func(m *controller.Manager) { deployment.Add(m) },
-	replicaset.Name:            func(m *controller.Manager) { replicaset.Add(m) },
-	replicationcontroller.Name: func(m *controller.Manager) { replicationcontroller.Add(m) },
+	deployment.Name:            unsigned(deployment.Add),
+	replicaset.Name:            unsigned(replicaset.Add),
+	replicationcontroller.Name: unsigned(replicationcontroller.Add),
 
-	clusterroleaggregation.Name: func(m *controller.Manager) { clusterroleaggregation.Add(m) },
+	clusterroleaggregation.Name: unsigned(clusterroleaggregation.Add),
 
-	podgc.Name:            func(m *controller.Manager) { podgc.Add(m) },
-	resourcequota.Name:    func(m *controller.Manager) { resourcequota.Add(m) },
-	serviceaccount.Name:   func(m *controller.Manager) { serviceaccount.Add(m) },
-	servicecidr.Name:      func(m *controller.Manager) { servicecidr.Add(m) },
-	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
+	podgc.Name:            unsigned(podgc.Add),
+	resourcequota.Name:    unsigned(resourcequota.Add),
+	serviceaccount.Name:   unsigned(serviceaccount.Add),
+	servicecidr.Name:      unsigned(servicecidr.Add),
+	ttlafterfinished.Name: unsigned(ttlafterfinished.Add),
 
-	endpointslicemirroring.Name:          func(m *controller.Manager) { endpointslicemirroring.Add(m) },
-	validatingadmissionpolicystatus.Name: func(m *controller.Manager) { validatingadmissionpolicystatus.Add(m) },
+	serviceaccounttoken.Name: func(m *controller.Manager, s signer) { serviceaccounttoken.Add(m, s) },
+
+	endpointslicemirroring.Name:          unsigned(endpointslicemirroring.Add),
+	validatingadmissionpolicystatus.Name: unsigned(validatingadmissionpolicystatus.Add),
 }
 
 // defaultControllers lists the controllers that run by default: controllers that the API's own guarantees depend on,
@@ -76,7 +88,7 @@ var controllers = map[string]func(*controller.Manager){
 // with a test that changes these objects itself.
 var defaultControllers = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
-	pvcprotection.Name, pvprotection.Name, servicecidr.Name, vacprotection.Name,
+	pvcprotection.Name, pvprotection.Name, servicecidr.Name, vacprotection.Name, serviceaccounttoken.Name,
 }
 
 // Controllers returns the sorted names of the controllers that a plane can run.
@@ -135,7 +147,7 @@ func (p *Plane) runControllers(ctx context.Context, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		controllers[name](m)
+		controllers[name](m, p.signToken)
 	}
 	p.ready = m.Ready()
 	p.controllersEnded = make(chan error, 1)

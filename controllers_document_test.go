@@ -190,6 +190,7 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 	patch("", "replicationcontrollers", "old", `{"spec":{"replicas":0}}`)
 	patch("apps", "statefulsets", "db", `{"spec":{"replicas":1}}`)
 	remove(in("", "services"), "shortlived", metav1.DeletePropagationBackground)
+	remove(in("", "secrets"), "robot-token", metav1.DeletePropagationBackground)
 	time.Sleep(3 * time.Minute)
 
 	nodes := objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})

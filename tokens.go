@@ -7,9 +7,12 @@ import (
 	"net"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/internal/auth/serviceaccount"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/stored"
@@ -41,7 +44,30 @@ func (p *Plane) tokens(kinds *kind.Registry) (*serviceaccount.Issuer, *serviceac
 	lookup := func(ctx context.Context, gr schema.GroupResource, namespace, name string) (metav1.Object, error) {
 		return reader.Get(ctx, gr, namespace, name)
 	}
-	return issuer, serviceaccount.NewAuthenticator(issuer, lookup), openID, nil
+	bearers := serviceaccount.NewAuthenticator(issuer, lookup)
+	bearers.RecordUses(p.labelUse)
+	return issuer, bearers, openID, nil
+}
+
+// labelUse labels a Secret with the day on which its token was used. A failure is logged, and does not fail the request
+// that used the token.
+func (p *Plane) labelUse(ctx context.Context, secret *corev1.Secret, day string) {
+	c, err := client.New(p.RESTConfig())
+	if err == nil {
+		body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}}}`, secret.UID, serviceaccount.LastUsedLabel, day)
+		_, err = client.Of[*corev1.Secret](c, secrets).Patch(ctx, secret.Namespace, secret.Name, "",
+			types.MergePatchType, body, metav1.PatchOptions{})
+	}
+	if err != nil {
+		p.log.Warn("the use of a token could not be recorded", "namespace", secret.Namespace, "secret", secret.Name,
+			"error", err)
+	}
+}
+
+// signToken returns the token that a Secret holds for its service account.
+func (p *Plane) signToken(account *corev1.ServiceAccount, secret string) (string, error) {
+	reference := serviceaccount.Reference{Name: account.Name, UID: account.UID}
+	return p.issuer.IssueLegacy(account.Namespace, reference, secret)
 }
 
 // externalAddress returns the host and port of the API for clients on other machines, or for those on this machine if

@@ -27,6 +27,8 @@ type User struct {
 	Groups []string
 	// Extra has additional attributes from the Authenticator, for the audit log and for authorizers.
 	Extra map[string][]string
+	// Warnings are sent with the answers to requests that the user authenticates.
+	Warnings []string
 }
 
 // In reports whether the user is a member of the group.

@@ -37,6 +37,7 @@ var errInvalid = errors.New("invalid bearer token")
 type Authenticator struct {
 	issuer *Issuer
 	lookup Lookup
+	uses   uses
 
 	mu sync.RWMutex
 	// cache is keyed by the digest of the whole token, signature included.
@@ -47,7 +48,9 @@ type Authenticator struct {
 type verified struct {
 	claims jwt.Claims
 	kubernetesClaims
-	user *auth.User
+	// heldIn names the Secret of a legacy token; it is empty for other tokens.
+	heldIn string
+	user   *auth.User
 }
 
 // NewAuthenticator returns an Authenticator of the tokens that an Issuer issues.
@@ -88,10 +91,16 @@ func (a *Authenticator) Review(ctx context.Context, token string, audiences []st
 	if err := checkTimes(&v.claims, now); err != nil {
 		return nil, nil, err
 	}
-	if err := a.checkObjects(ctx, v, now); err != nil {
+	user := v.user
+	if v.heldIn != "" {
+		user, err = a.checkLegacy(ctx, v, token, now)
+	} else {
+		err = a.checkObjects(ctx, v, now)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	return v.user, common, nil
+	return user, common, nil
 }
 
 // BearerToken returns the token of an Authorization header, as Kubernetes parses it: a second word after the token is
@@ -142,7 +151,7 @@ func inAlphabet(token string) bool {
 	return true
 }
 
-// claimsIssuer reports whether a token has the form of a JWT and names the issuer. Neither proves anything: the
+// claimsIssuer reports whether a token has the form of a JWT and names one of the issuers. Neither proves anything: the
 // signature is not verified yet. Bits that base64 does not use must be 0.
 func claimsIssuer(token string) bool {
 	if strings.Count(token, ".") != 2 {
@@ -158,7 +167,7 @@ func claimsIssuer(token string) bool {
 	var claimed struct {
 		Issuer string `json:"iss"`
 	}
-	return json.Unmarshal(parts[1], &claimed) == nil && claimed.Issuer == IssuerURL
+	return json.Unmarshal(parts[1], &claimed) == nil && (claimed.Issuer == IssuerURL || claimed.Issuer == LegacyIssuer)
 }
 
 // verifySignature decodes a token and verifies its signature with the key it names. It accepts no algorithm but the
@@ -174,13 +183,26 @@ func (a *Authenticator) verifySignature(token string) (*verified, error) {
 	}
 	var registered jwt.Claims
 	var private privateClaims
-	if err := parsed.Claims(key, &registered, &private); err != nil {
+	var legacy legacyClaims
+	if err := parsed.Claims(key, &registered, &private, &legacy); err != nil {
 		return nil, err
 	}
-	if registered.Issuer != IssuerURL {
+	v := &verified{claims: registered}
+	switch registered.Issuer {
+	case IssuerURL:
+		v.kubernetesClaims = private.Kubernetes
+	case LegacyIssuer:
+		if err := legacy.check(registered.Subject); err != nil {
+			return nil, err
+		}
+		v.heldIn, v.Namespace = legacy.Secret, legacy.Namespace
+		v.Account = Reference{Name: legacy.Account, UID: legacy.UID}
+		if len(registered.Audience) == 0 {
+			v.claims.Audience = []string{IssuerURL}
+		}
+	default:
 		return nil, fmt.Errorf("token issuer %q is invalid", registered.Issuer)
 	}
-	v := &verified{claims: registered, kubernetesClaims: private.Kubernetes}
 	v.user = userOf(v)
 	return v, nil
 }

@@ -80,3 +80,11 @@ func (i *Issuer) Issue(s Subject, v Validity) (string, error) {
 	registered, private := claims(s, v)
 	return jwt.Signed(i.signer).Claims(private).Claims(registered).Serialize()
 }
+
+// IssueLegacy returns the token that a Secret holds for a service account. The token has no end: it is valid while the
+// account exists and the Secret holds it.
+func (i *Issuer) IssueLegacy(namespace string, account Reference, secret string) (string, error) {
+	private := legacyClaims{Namespace: namespace, Account: account.Name, UID: account.UID, Secret: secret}
+	registered := jwt.Claims{Issuer: LegacyIssuer, Subject: userName(namespace, account.Name)}
+	return jwt.Signed(i.signer).Claims(private).Claims(registered).Serialize()
+}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Lookup returns the metadata of a stored object, or nil if the object does not exist. namespace is empty for nodes. An
-// error means that the object cannot be read.
+// Lookup returns a stored object, or nil if the object does not exist. A service account is a *corev1.ServiceAccount,
+// and a Secret a *corev1.Secret. namespace is empty for nodes. An error means that the object cannot be read.
 type Lookup func(ctx context.Context, resource schema.GroupResource, namespace, name string) (metav1.Object, error)
 
 // The resources of the objects in the claims of a token.

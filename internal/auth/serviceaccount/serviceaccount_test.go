@@ -543,6 +543,7 @@ func FuzzTokens(f *testing.F) {
 	f.Add("")
 	f.Add("a.b.c")
 	f.Add(forge(`{"alg":"none"}`, `{"iss":"`+serviceaccount.IssuerURL+`"}`, nil))
+	f.Add(forge(`{"alg":"none"}`, `{"iss":"`+serviceaccount.LegacyIssuer+`"}`, nil))
 	authenticator := serviceaccount.NewAuthenticator(issuer, some().lookup)
 	f.Fuzz(func(t *testing.T, token string) {
 		user, _, err := authenticator.Review(t.Context(), token, nil)
