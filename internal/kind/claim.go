@@ -24,6 +24,8 @@ type Values struct {
 	Taken func(Claim) bool
 	// Ranges returns the ranges of the addresses of services, in the order in which they are to be tried.
 	Ranges func() []netip.Prefix
+	// DryRun marks a write that is not committed, for which some errors have another text.
+	DryRun bool
 }
 
 // IPAddresses is the resource of the objects that show the claims of addresses, and ServiceCIDRs that of the ranges

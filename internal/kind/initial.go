@@ -14,4 +14,7 @@ type Initial struct {
 	NeedsReplacement func(stored Object) bool
 	// OnlyCorrect prevents the creation of Object.
 	OnlyCorrect bool
+	// Keep makes the server create a deleted object again, and correct a changed one, while it runs. Otherwise it does
+	// so at its next start.
+	Keep bool
 }

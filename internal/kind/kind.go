@@ -192,6 +192,21 @@ type Info struct {
 	// Kind.Validate. It calls labels only if it needs them. nil for a kind without such rules.
 	ValidateIn func(obj, old Object, sub string, labels func() (map[string]string, error)) field.ErrorList
 
+	// OwnMetadata marks a kind whose Validate validates the metadata of some new objects, in the order of Kubernetes'
+	// errors: the server validates the metadata of a new object only if Validate returns no errors.
+	OwnMetadata bool
+
+	// EarlyWarnings returns warnings about a new object before Prepare changes it. They are sent even if the object is
+	// invalid. nil for a kind without such warnings.
+	EarlyWarnings func(obj Object) []string
+
+	// Undeletable returns why the object of a name cannot be deleted, or "" if it can. As in Kubernetes, the delete of
+	// a collection ignores it. nil for a kind without such objects.
+	Undeletable func(name string) string
+
+	// CompareRows orders the rows of a list as a table; nil for the order of the list.
+	CompareRows func(a, b Object) int
+
 	// ValidName validates metadata.name or, if prefix is set, metadata.generateName; nil requires a DNS
 	// subdomain.
 	ValidName func(name string, prefix bool) []string
@@ -265,6 +280,11 @@ type Endpoint struct {
 	// metadata.namespace, to the keys of their values in the result of Kind.Fields; an empty key means the
 	// same name.
 	Selectable map[string]string
+	// NoNamespaceSelector rejects the field selector metadata.namespace, as Kubernetes does for some kinds.
+	NoNamespaceSelector bool
+	// UnsupportedField formats the name of a field selector that the endpoint does not support; empty for the usual
+	// text.
+	UnsupportedField string
 	// Deprecated is a warning that is added to every response of the endpoint; empty for none.
 	Deprecated string
 	// Unserved marks a version in which objects may be stored but which serves no requests.

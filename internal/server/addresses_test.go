@@ -93,6 +93,33 @@ func TestInitialAddresses(t *testing.T) {
 	}
 }
 
+// The server creates the default range again after its deletion, also while no controller runs, so that services still
+// get addresses although there is another range that is full.
+func TestDeletedDefaultRangeIsRestored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		synctest.Wait()
+		ranges := w.clients.NetworkingV1().ServiceCIDRs()
+		before := must(ranges.Get(t.Context(), "kubernetes", metav1.GetOptions{}))(t)
+		w.create(t, rangesPath, `{"metadata":{"name":"small"},"spec":{"cidrs":["10.9.0.0/30"]}}`)
+		if err := ranges.Delete(t.Context(), "kubernetes", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		after := must(ranges.Get(t.Context(), "kubernetes", metav1.GetOptions{}))(t)
+		if after.UID == before.UID || !slices.Equal(after.Spec.CIDRs, before.Spec.CIDRs) ||
+			len(after.Status.Conditions) != 1 || after.Status.Conditions[0].Status != metav1.ConditionTrue {
+			t.Errorf("the range is %+v, was %+v", after, before)
+		}
+		for i := range 10 {
+			if err := w.createService(t, fmt.Sprint("s-", i), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // The IPAddress of a service exists exactly as long as the service has the address.
 func TestIPAddressFollowsService(t *testing.T) {
 	t.Parallel()

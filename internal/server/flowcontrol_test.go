@@ -301,7 +301,7 @@ func TestFlowTables(t *testing.T) {
 	w := start(t)
 	for path, want := range map[string]string{
 		"flowschemas": "Name PriorityLevel MatchingPrecedence DistinguisherMethod Age MissingPL\n" +
-			"catch-all catch-all 10000 ByUser AGE False\nexempt exempt 1 <none> AGE False\n",
+			"exempt exempt 1 <none> AGE False\nprobes exempt 2 <none> AGE False\n",
 		"prioritylevelconfigurations": "Name Type NominalConcurrencyShares Queues HandSize QueueLengthLimit Age\n" +
 			"catch-all Limited 5 <none> <none> <none> AGE\nexempt Exempt <none> <none> <none> <none> AGE\n",
 	} {

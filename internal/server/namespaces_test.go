@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -76,4 +77,44 @@ func TestCreateRacesWithNamespaceDelete(t *testing.T) {
 	if got := w.names(t, "/api/v1/configmaps"); got != "a" {
 		t.Errorf("there are %q", got)
 	}
+}
+
+// A system namespace that was deleted is created again, with another uid.
+func TestSystemNamespaceIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		namespaces := w.clients.CoreV1().Namespaces()
+		for _, name := range []string{"kube-node-lease", "kube-node-lease"} {
+			before := must(namespaces.Get(t.Context(), name, metav1.GetOptions{}))(t)
+			w.send(t, http.MethodDelete, "/api/v1/namespaces/"+name, "").want(t, http.StatusOK)
+			synctest.Wait()
+			if ending := must(namespaces.Get(t.Context(), name, metav1.GetOptions{}))(t); ending.UID != before.UID {
+				t.Errorf("%s was replaced before it was gone", name)
+			}
+			w.send(t, http.MethodPut, "/api/v1/namespaces/"+name+"/finalize", `{"kind":"Namespace","apiVersion":"v1",`+
+				`"metadata":{"name":"`+name+`"},"spec":{}}`).want(t, http.StatusOK)
+			synctest.Wait()
+			after := must(namespaces.Get(t.Context(), name, metav1.GetOptions{}))(t)
+			if after.UID == before.UID || after.DeletionTimestamp != nil {
+				t.Errorf("%s has the uid %s, before its deletion %s; deletion timestamp %s", name, after.UID, before.UID,
+					after.DeletionTimestamp)
+			}
+		}
+	})
+}
+
+// A plane that does not create initial objects does not create them again.
+func TestDeletedNamespaceWithoutBootstrap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, func(o *bowline.Options) { o.SkipBootstrap = true })
+		const path = "/api/v1/namespaces/kube-node-lease"
+		w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"kube-node-lease"}}`)
+		w.send(t, http.MethodDelete, path, "").want(t, http.StatusOK)
+		w.send(t, http.MethodPut, path+"/finalize", `{"kind":"Namespace","apiVersion":"v1","metadata":`+
+			`{"name":"kube-node-lease"},"spec":{}}`).want(t, http.StatusOK)
+		synctest.Wait()
+		w.get(t, path).want(t, http.StatusNotFound)
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -47,6 +49,38 @@ func TestPartsOfPodsAreOwned(t *testing.T) {
 		r.into(t, &pod)
 		if pod.Spec.Containers[0].Image != "i" {
 			t.Errorf("apply to %s changed the image to %s", sub, pod.Spec.Containers[0].Image)
+		}
+	}
+}
+
+// TestIgnoredFieldsOfPartsHaveNoOwner checks that a patch of a part of a pod owns the fields of that part only, among
+// them the resources of the whole pod.
+func TestIgnoredFieldsOfPartsHaveNoOwner(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.create(t, "/api/v1/nodes", `{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"4"},
+		"declaredFeatures":["InPlacePodLevelResourcesVerticalScaling"]}}`)
+	w.send(t, http.MethodPost, podsPath+"?fieldManager=a", `{"metadata":{"name":"p"},"spec":{"nodeName":"n","resources":
+		{"requests":{"cpu":"1"}},"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
+	for _, c := range []struct{ manager, sub, patch, owned string }{
+		{"r", "resize", `{"metadata":{"labels":{"a":"b"}},"spec":{"resources":{"requests":{"cpu":"2"}},"hostname":"h",
+			"containers":[{"name":"c","image":"other","env":[{"name":"E"}]}]},"status":{"reason":"r"}}`,
+			`r Update/resize v1 {"f:spec":{"f:resources":{"f:requests":{"f:cpu":{}}}}}`},
+		{"e", "ephemeralcontainers", `{"spec":{"ephemeralContainers":[{"name":"d","image":"i"}],"hostname":"h",
+			"containers":[{"name":"c","image":"other"}]},"status":{"reason":"r"}}`,
+			`e Update/ephemeralcontainers v1 {"f:spec":{"f:ephemeralContainers":{".":{},"k:{\"name\":\"d\"}":{".":{},` +
+				`"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{},"f:terminationMessagePath":{},` +
+				`"f:terminationMessagePolicy":{}}}}}`},
+	} {
+		r := w.send(t, http.MethodPatch, podsPath+"/p/"+c.sub+"?fieldManager="+c.manager, c.patch, "Content-Type",
+			strategicType).want(t, http.StatusOK)
+		for _, line := range r.owners(t) {
+			if strings.HasPrefix(line, c.manager+" ") && line != c.owned {
+				t.Errorf("owner\n%s\nwant\n%s", line, c.owned)
+			}
+		}
+		if !slices.Contains(r.owners(t), c.owned) {
+			t.Errorf("owners\n%q\nwant one to be\n%s", r.owners(t), c.owned)
 		}
 	}
 }

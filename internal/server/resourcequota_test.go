@@ -10,10 +10,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
 )
 
 const quotasPath = "/api/v1/namespaces/default/resourcequotas"
@@ -66,10 +69,14 @@ func quotaCases() map[string]quotaCase {
 		post, put, patch, remove = http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 		services                 = "/api/v1/namespaces/default/services"
 		claims                   = "/api/v1/namespaces/default/persistentvolumeclaims"
+		deviceClaims             = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 	)
 	pod := func(name, container, more string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[{"name":"c","image":"i"%s}]%s}}`, name,
 			container, more)
+	}
+	deviceClaim := func(name, request string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"devices":{"requests":[{"name":"r",%s}]}}}`, name, request)
 	}
 	claim := func(name, size, class string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":%q,`+
@@ -127,6 +134,21 @@ func quotaCases() map[string]quotaCase {
 			{post, claims, claim("b", "2Gi", "tin"), 201, "", "requests.storage=3Gi"},
 			{post, claims, claim("c", "1", "tin"), 403,
 				"exceeded quota: q, requested: requests.storage=1, used: requests.storage=3Gi, limited: requests.storage=3Gi", ""},
+		}},
+		"devices": {"", `{"gold.deviceclass.resource.k8s.io/devices":"3","count/resourceclaims.resource.k8s.io":"9"}`, []quotaStep{
+			{post, deviceClaims, deviceClaim("a", `"exactly":{"deviceClassName":"gold","count":2}`), 201, "",
+				"gold.deviceclass.resource.k8s.io/devices=2 count/resourceclaims.resource.k8s.io=1"},
+			{post, deviceClaims, deviceClaim("b", `"exactly":{"deviceClassName":"tin","count":9}`), 201, "",
+				"gold.deviceclass.resource.k8s.io/devices=2 count/resourceclaims.resource.k8s.io=2"},
+			{patch, deviceClaims + "/a", `{"metadata":{"labels":{"a":"b"}}}`, 200, "",
+				"gold.deviceclass.resource.k8s.io/devices=2"},
+			{post, deviceClaims, deviceClaim("c", `"firstAvailable":[{"name":"x","deviceClassName":"gold","count":1},`+
+				`{"name":"y","deviceClassName":"gold","count":2}]`), 403, "exceeded quota: q, requested: " +
+				"gold.deviceclass.resource.k8s.io/devices=2, used: gold.deviceclass.resource.k8s.io/devices=2, " +
+				"limited: gold.deviceclass.resource.k8s.io/devices=3", "count/resourceclaims.resource.k8s.io=2"},
+			{post, deviceClaims, deviceClaim("c", `"exactly":{"deviceClassName":"gold","allocationMode":"All"}`), 403,
+				"exceeded quota: q, requested: gold.deviceclass.resource.k8s.io/devices=32, used: " +
+					"gold.deviceclass.resource.k8s.io/devices=2, limited: gold.deviceclass.resource.k8s.io/devices=3", ""},
 		}},
 		"quotas": {"", `{"resourcequotas":"1"}`, []quotaStep{
 			{post, quotasPath, `{"metadata":{"name":"q"}}`, 409, "", "resourcequotas=0"},
@@ -241,6 +263,25 @@ func TestQuotaIsExactForRacingWriters(t *testing.T) {
 	}
 	wantUsed(t, w, "q", "configmaps=10")
 	wantUsed(t, w, "r", "count/configmaps=10 secrets=0")
+}
+
+// Clients in the process get a charged quota without decoding it. It equals what its bytes decode to.
+func TestChargedQuotaEqualsItsEncoding(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	createQuota(t, w, "q", "", `{"configmaps":"10","count/secrets":"5"}`)
+	for _, name := range []string{"a", "b"} {
+		w.create(t, configMaps, fmt.Sprintf(`{"metadata":{"name":%q}}`, name))
+	}
+	quotas := schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+	list := must(w.Source().List(t.Context(), quotas, client.Options{}))(t)
+	if len(list.Items) != 1 {
+		t.Fatalf("got %d quotas, want 1", len(list.Items))
+	}
+	shared, decoded := must(list.Items[0].Decoded(list.Codec))(t), must(list.Items[0].Decode(list.Codec))(t)
+	if !equality.Semantic.DeepEqual(shared, decoded) {
+		t.Errorf("got\n%v\nwant\n%v", shared, decoded)
+	}
 }
 
 // A write is rejected if it would change quotas that are too large, because other writes would wait for it.

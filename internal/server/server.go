@@ -224,6 +224,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		err = operations.Bootstrap(ctx, o.Log, s.initial(o.Initial), writer.Ensure)
 	}
 	if err == nil {
+		keeper := &operations.Keeper{Store: o.Store, Kinds: o.Kinds, Reader: reader, Tasks: s.tasks, Log: o.Log,
+			Ensure: writer.Ensure}
+		keeper.Start(o.Initial)
 		err = flows.Start(ctx, len(o.Initial) > 0)
 	}
 	if err == nil {

@@ -30,8 +30,8 @@ func (d *decision) decideNode(node *corev1.Node) {
 	}
 }
 
-// sortOut returns the pods of a node that run or have yet to start. It deletes those that have terminated, unless their
-// back-off delays that, and counts them.
+// sortOut returns the pods of a node that run or have yet to start. It deletes the terminated pods whose back-off has
+// passed, and returns how many these are.
 //
 // If a node has only pods that are deleted here, the same decision replaces them: the replacement gets another name
 // then, because theirs is still in use. A client that waits until a failed pod is gone must not find a new pod of that

@@ -41,12 +41,13 @@ func TestRecordedKubernetesStatefulSet(t *testing.T) {
 	}, trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// admitted lists the pod fields that admission sets rather than the controller.
-var admitted = []string{"tolerations", "priority", "preemptionPolicy"}
+// ignored lists the pod fields that admission sets rather than the controller, and maxUnavailable, which has a default
+// since Kubernetes 1.37.
+var ignored = []string{"tolerations", "priority", "preemptionPolicy", "maxUnavailable"}
 
 // comparable returns a response without the values that differ between servers.
 func comparable(v any) any {
 	return golden.NormalizeWith(v, func(_ map[string]any, field string) bool {
-		return slices.Contains(admitted, field)
+		return slices.Contains(ignored, field)
 	}, nil)
 }

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/bowline-dev/bowline/internal/controllers/internal/action"
 	"github.com/bowline-dev/bowline/internal/controllers/internal/pods"
@@ -174,8 +175,8 @@ func (w *decision) lowestUnavailable() (lowest *corev1.Pod) {
 	return lowest
 }
 
-// roll deletes the pod with the highest ordinal that is not of the new revision, so that it is created again.
-// It waits until that pod is available before it deletes the next one, down to the partition.
+// roll deletes pods above the partition that are not of the new revision, so that they are created again: those that
+// are not available anyway, and then the highest ordinals until maxUnavailable pods of the set are not available.
 func (w *decision) roll() {
 	if w.Set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return
@@ -184,18 +185,46 @@ func (w *decision) roll() {
 	if w.Set.Spec.UpdateStrategy.RollingUpdate != nil {
 		partition = w.currentCount()
 	}
-	for i := w.size - 1; i >= partition; i-- {
-		pod := w.replicas[firstOrdinal(w.Set)+i]
-		if pod != nil && pod.DeletionTimestamp == nil && revisionOf(pod) != w.history.Current.Name {
-			w.actions = append(w.actions, w.deletion(pod))
-			if revisionOf(pod) == w.current.Name {
-				w.terminating++
-			}
-			return
+	remaining := w.maxUnavailable() - (w.size - len(w.replicas))
+	var outdated []*corev1.Pod
+	for _, ordinal := range slices.Backward(slices.Sorted(maps.Keys(w.replicas))) {
+		pod := w.replicas[ordinal]
+		healthy := w.isHealthy(pod)
+		if !healthy {
+			remaining--
 		}
-		if pod == nil || !w.isHealthy(pod) {
-			return
+		switch {
+		case ordinal-firstOrdinal(w.Set) < partition, revisionOf(pod) == w.history.Current.Name:
+		case healthy:
+			outdated = append(outdated, pod)
+		case pods.IsActive(pod): // maintainReplicas deletes terminated pods
+			w.deleteOutdated(pod)
 		}
+	}
+	for _, pod := range outdated[:min(len(outdated), max(remaining, 0))] {
+		w.deleteOutdated(pod)
+	}
+}
+
+// maxUnavailable returns how many pods may be unavailable during a rolling update. A percentage of the desired pods
+// is rounded down, to at least 1.
+func (w *decision) maxUnavailable() int {
+	rolling := w.Set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.MaxUnavailable == nil {
+		return 1
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, w.size, false)
+	if err != nil { // validation rejects such a value
+		return 1
+	}
+	return max(n, 1)
+}
+
+// deleteOutdated deletes a pod that is not of the new revision.
+func (w *decision) deleteOutdated(pod *corev1.Pod) {
+	w.actions = append(w.actions, w.deletion(pod))
+	if revisionOf(pod) == w.current.Name {
+		w.terminating++
 	}
 }
 

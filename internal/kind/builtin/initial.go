@@ -17,9 +17,9 @@ import (
 
 // Initial returns the objects that every cluster has from the start: four namespaces, the system's priority
 // classes, the range of service addresses, and the service of the API with its endpoints. A server creates those that
-// do not exist. id is the uid of kube-system, which identifies the cluster; if it is empty, the server generates one.
-// at is the address of the server, with which the service of an earlier start is updated; an invalid address means that
-// other machines cannot reach the server.
+// do not exist, and the namespaces and the range also while it runs. id is the uid of kube-system, which identifies the
+// cluster; if it is empty, the server generates one. at is the address of the server, with which the service of an
+// earlier start is updated; an invalid address means that other machines cannot reach the server.
 func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 	var objects []kind.Initial
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic,
@@ -31,13 +31,13 @@ func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 		if name == metav1.NamespaceSystem {
 			ns.UID = id
 		}
-		objects = append(objects, kind.Initial{Object: ns})
+		objects = append(objects, kind.Initial{Object: ns, Keep: true})
 	}
 	for _, class := range scheduling.SystemClasses() {
 		objects = append(objects, kind.Initial{Object: class})
 	}
-	objects = append(objects, kind.Initial{Object: serviceCIDR()},
-		kind.Initial{Object: serviceCIDR(), OnlyCorrect: true, Subresource: "status", Correct: setReady})
+	objects = append(objects, kind.Initial{Object: serviceCIDR(), Keep: true},
+		kind.Initial{Object: serviceCIDR(), OnlyCorrect: true, Subresource: "status", Correct: setReady, Keep: true})
 	port := int(at.Port())
 	return append(append(objects, kind.Initial{Object: apiService(port), Correct: setTargetPort(port)}),
 		apiEndpoints(at)...)

@@ -193,10 +193,12 @@ func (c *Connector) kubeletOf(ctx context.Context, pod *corev1.Pod) (*target, er
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
 	node, err := get[*corev1.Node](ctx, c, nodes, "", pod.Spec.NodeName)
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err): // as in Kubernetes, the error names the resource of the request
+		return nil, apierrors.NewNotFound(pods, pod.Spec.NodeName)
+	case err != nil:
 		return nil, err
-	}
-	if isSimulated(node) {
+	case isSimulated(node):
 		return nil, simulatedError(pod)
 	}
 	return c.kubeletAt(node)

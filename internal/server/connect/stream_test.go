@@ -313,7 +313,7 @@ func TestRefusedStreams(t *testing.T) {
 	w.addPod(t, "on-down", "down", "c")
 	w.addPod(t, "on-nowhere", "nowhere", "c")
 	w.addPod(t, "on-none", "none", "c")
-	for pod, want := range map[string]string{"on-down": "connection refused", "on-none": `nodes "none" not found`,
+	for pod, want := range map[string]string{"on-down": "connection refused", "on-none": `pods "none" not found`,
 		"on-nowhere": "no preferred addresses found; known addresses: []"} {
 		err := w.stream(t.Context(), "SPDY", pod, "exec", &corev1.PodExecOptions{Stdout: true, Command: []string{"both"}},
 			remotecommand.StreamOptions{Stdout: io.Discard})

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/bowline-dev/bowline/internal/auth"
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/server/request"
@@ -35,6 +37,11 @@ func (h *Handler) serveResource(x *exchange, w http.ResponseWriter, user *auth.U
 	}
 	if warning := entry.Endpoint.Deprecated; warning != "" {
 		req.Warn(warning)
+	}
+	if req.Verb == "watch" && req.Info.Computed {
+		sendWarnings(w, req.Warnings)
+		h.fail(x, w, apierrors.NewMethodNotSupported(req.Resource(), "watch"))
+		return
 	}
 	if req.Sub != nil && req.Sub.Connect != nil {
 		if err := h.o.Connect.Serve(x, x.r, req); err != nil {
@@ -94,6 +101,8 @@ func allowed(req *request.Request, method string) error {
 	}
 	served := info.HasVerb(req.Verb)
 	switch {
+	case req.Verb == "watch" && method == http.MethodGet && info.Computed:
+		served = true // Kubernetes' router knows the path, for lists: serveResource rejects the watch
 	case req.Verb == "watch" && method != http.MethodGet:
 		served = false
 	case req.Sub != nil && isProxy(req.Sub): // every method that HTTP clients use

@@ -27,6 +27,7 @@ func (h *Handler) serve(x *exchange) {
 		h.fail(x, x, err)
 		return
 	}
+	sendWarnings(x, user.Warnings)
 	x.spans.At(stage.Authorize)
 	if user, err = h.impersonate(x, user); err != nil {
 		h.fail(x, x, err)

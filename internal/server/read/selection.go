@@ -105,8 +105,11 @@ func (s *selection) selectLabels(selector labels.Selector) {
 func (s *selection) selectFields(req *request.Request, selector fields.Selector, continues bool) error {
 	for _, r := range selector.Requirements() {
 		if _, own := req.Endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" ||
-			r.Field == "metadata.namespace" {
+			r.Field == "metadata.namespace" && !req.Endpoint.NoNamespaceSelector {
 			continue
+		}
+		if format := req.Endpoint.UnsupportedField; format != "" {
+			return apierrors.NewBadRequest(fmt.Sprintf(format, r.Field))
 		}
 		if !req.Info.Builtin || len(req.Endpoint.Selectable) > 0 {
 			return apierrors.NewBadRequest("field label not supported: " + r.Field)

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,8 +41,12 @@ func table(req *request.Request, include metav1.IncludeObjectPolicy, p *request.
 	if columns {
 		t.ColumnDefinitions = req.Kind.Columns(apiVersion)
 	}
+	items, err := inRowOrder(req, p.Items)
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	for _, o := range p.Items {
+	for _, o := range items {
 		if err := req.Context().Err(); err != nil {
 			return nil, err
 		}
@@ -70,6 +75,25 @@ func table(req *request.Request, include metav1.IncludeObjectPolicy, p *request.
 		t.Rows = append(t.Rows, row)
 	}
 	return json.Marshal(t)
+}
+
+// inRowOrder returns the items in the order of the rows of a table.
+func inRowOrder(req *request.Request, items []*object.Object) ([]*object.Object, error) {
+	compare := req.Info.CompareRows
+	if compare == nil || len(items) < 2 {
+		return items, nil
+	}
+	decoded := make(map[*object.Object]kind.Object, len(items))
+	for _, o := range items {
+		obj, err := stored.Read(req.Kind, o)
+		if err != nil {
+			return nil, err
+		}
+		decoded[o] = obj
+	}
+	return slices.SortedStableFunc(slices.Values(items), func(a, b *object.Object) int {
+		return compare(decoded[a], decoded[b])
+	}), nil
 }
 
 // pageTable encodes a page as a table.

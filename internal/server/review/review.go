@@ -3,7 +3,6 @@
 package review
 
 import (
-	"context"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -33,7 +32,7 @@ func (r *Reviewer) Prepare(req *request.Request, obj kind.Object) (answer func()
 		if o.Spec.Token == "" {
 			return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 		}
-		return func() (kind.Object, error) { r.reviewToken(req.Context(), o); return o, nil }, nil
+		return func() (kind.Object, error) { r.reviewToken(req, o); return o, nil }, nil
 	case *authenticationv1.SelfSubjectReview:
 		return func() (kind.Object, error) { return describeUser(req.User), nil }, nil
 	case *authorizationv1.SubjectAccessReview:
@@ -63,7 +62,7 @@ func (r *Reviewer) Prepare(req *request.Request, obj kind.Object) (answer func()
 
 // reviewToken authenticates a token, for the audiences of the review or for the server. Like in the header of a
 // request, the token ends at a space.
-func (r *Reviewer) reviewToken(ctx context.Context, review *authenticationv1.TokenReview) {
+func (r *Reviewer) reviewToken(req *request.Request, review *authenticationv1.TokenReview) {
 	review.Status = authenticationv1.TokenReviewStatus{} // whatever the client says
 	token, ok := serviceaccount.BearerToken("Bearer " + review.Spec.Token)
 	switch {
@@ -73,10 +72,13 @@ func (r *Reviewer) reviewToken(ctx context.Context, review *authenticationv1.Tok
 		review.Status.Error = "invalid bearer token"
 		return
 	}
-	user, audiences, err := r.Bearers.Review(ctx, token, review.Spec.Audiences)
+	user, audiences, err := r.Bearers.Review(req.Context(), token, review.Spec.Audiences)
 	if err != nil {
 		review.Status.Error = err.Error()
 		return
+	}
+	for _, text := range user.Warnings {
+		req.Warn(text)
 	}
 	review.Status.Authenticated, review.Status.User, review.Status.Audiences = true, describe(user), audiences
 }

@@ -88,6 +88,11 @@ func (op *operation) create() (*request.Result, error) {
 	if kind.HasInitializers(obj) {
 		tidyInitializers(obj, nil, "")
 	}
+	if req.Info.EarlyWarnings != nil {
+		for _, warning := range req.Info.EarlyWarnings(obj) {
+			req.Warn(warning)
+		}
+	}
 	req.Kind.Prepare(obj, nil, "")
 	if req.Info.SetAuthor != nil {
 		req.Info.SetAuthor(obj, kind.Author{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups,

@@ -31,6 +31,11 @@ func (w *Writer) Delete(req *request.Request) (*request.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Info.Undeletable != nil {
+		if reason := req.Info.Undeletable(req.Name); reason != "" {
+			return nil, apierrors.NewForbidden(req.Resource(), req.Name, errors.New(reason))
+		}
+	}
 	op := newRemoval(w, req, options)
 	stays, err := op.remove(req.Key(), nil)
 	if err != nil {

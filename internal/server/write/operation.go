@@ -170,13 +170,14 @@ func (op *operation) callPlugins(step string, a *admission.Attributes) (err erro
 func (op *operation) assign() error {
 	k := op.req.Kind
 	var unreadable error
-	errs, err := k.Assign(op.obj, op.old, kind.Values{Taken: op.claims.Taken, Ranges: func() (prefixes []netip.Prefix) {
+	ranges := func() (prefixes []netip.Prefix) {
 		op.ranges, unreadable = op.claims.Ranges(op.req.Context())
 		for _, r := range op.ranges {
 			prefixes = append(prefixes, r.Prefix)
 		}
 		return prefixes
-	}})
+	}
+	errs, err := k.Assign(op.obj, op.old, kind.Values{Taken: op.claims.Taken, Ranges: ranges, DryRun: op.DryRun})
 	switch {
 	case unreadable != nil:
 		return unreadable
@@ -202,8 +203,11 @@ func (op *operation) validate() error {
 		if info.ValidName != nil {
 			name = info.ValidName
 		}
-		errs = append(errs, validation.ValidateObjectMetaAccessor(meta, info.Namespaced, name, metadataPath)...)
-		errs = append(errs, k.Validate(ctx, obj, nil, "")...)
+		rules := k.Validate(ctx, obj, nil, "")
+		if !info.OwnMetadata || len(rules) == 0 {
+			errs = append(errs, validation.ValidateObjectMetaAccessor(meta, info.Namespaced, name, metadataPath)...)
+		}
+		errs = append(errs, rules...)
 	default:
 		invalid := validation.ValidateObjectMetaAccessorUpdate(meta, old, metadataPath)
 		for _, msg := range content.IsPathSegmentName(obj.GetName()) {

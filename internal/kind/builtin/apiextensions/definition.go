@@ -34,6 +34,8 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		Prepare:  prepare,
 		Validate: validate,
 		Warnings: warnings,
+		Columns:  columns(),
+		Row:      row,
 		Versions: map[string]kind.Version[*definition]{legacy: {
 			New:     func() runtime.Object { return &apiextensionsv1beta1.CustomResourceDefinition{} },
 			ToHub:   fromLegacy,

@@ -34,6 +34,7 @@ func TestRules(t *testing.T) {
 		"core":   {name: "v1.", spec: `"version":"v1","groupPriorityMinimum":20000,"versionPriority":1000`},
 		"another name": {name: "v2.a.b", spec: good, want: []string{
 			"metadata.name: Invalid value: \"v2.a.b\": must be `spec.version+\".\"+spec.group`: \"v1.a.b\""}},
+		"no name": {spec: good}, // the server reports it
 		"core in another version": {name: "v2.", spec: `"version":"v2","groupPriorityMinimum":1,"versionPriority":1`,
 			want: []string{"spec.group: Required value: only v1 may have an empty group and it better be legacy kube"}},
 		"priorities": {name: "v1.a.b", spec: `"group":"a.b","version":"v1","groupPriorityMinimum":20001`, want: []string{

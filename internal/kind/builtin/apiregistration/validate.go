@@ -41,14 +41,17 @@ func validate(s, _ *apiregistrationv1.APIService, sub string) field.ErrorList {
 	return append(errs, validateRemote(spec, at)...)
 }
 
-// validateName requires the name VERSION.GROUP. The server has validated that the name can be in a path.
-func validateName(s *apiregistrationv1.APIService) field.ErrorList {
+// validateName requires the name VERSION.GROUP, which as in Kubernetes also a name to generate others from must be. The
+// server has validated that there is a name, and that it can be in a path.
+func validateName(s *apiregistrationv1.APIService) (errs field.ErrorList) {
 	want := s.Spec.Version + "." + s.Spec.Group
-	if s.Name == want || len(content.IsPathSegmentName(s.Name)) > 0 {
-		return nil
+	for _, f := range []struct{ field, value string }{{"generateName", s.GenerateName}, {"name", s.Name}} {
+		if f.value != "" && f.value != want && len(content.IsPathSegmentName(f.value)) == 0 {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", f.field), f.value,
+				fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", want)))
+		}
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), s.Name,
-		fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", want))}
+	return errs
 }
 
 func priority(at *field.Path, value int32, most int32) field.ErrorList {

@@ -24,23 +24,17 @@ func validateShare(share intstr.IntOrString, path *field.Path) (errs field.Error
 
 // atMostAll checks that a percentage is at most 100 %.
 func atMostAll(share intstr.IntOrString, path *field.Path) field.ErrorList {
-	if share.Type == intstr.String && shareValue(share) > 100 {
+	if share.Type == intstr.String && validPercent(share.StrVal) && shareValue(share) > 100 {
 		return field.ErrorList{field.Invalid(path, share, "must not be greater than 100%")}
 	}
 	return nil
 }
 
-// shareValue returns the number or the percentage; 0 if the value is invalid.
+// shareValue returns the number or the percentage. It is 0 if the value is neither.
 func shareValue(share intstr.IntOrString) int {
-	if share.Type == intstr.Int {
+	if share.Type == intstr.Int || !validPercent(share.StrVal) {
 		return share.IntValue()
 	}
-	if !validPercent(share.StrVal) {
-		return 0
-	}
-	n, err := strconv.Atoi(strings.TrimSuffix(share.StrVal, "%"))
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(strings.TrimSuffix(share.StrVal, "%")) // if it overflows, n is the largest number
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind"
@@ -61,11 +62,13 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 			strategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{}
 		}
 	}
-	if rolling := strategy.RollingUpdate; rolling != nil {
-		// Kubernetes 1.36 has this field behind a disabled feature gate, and drops it silently.
-		rolling.MaxUnavailable = nil
-		if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && rolling.Partition == nil {
+	rolling := strategy.RollingUpdate
+	if rolling != nil && strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		if rolling.Partition == nil {
 			rolling.Partition = new(int32(0))
+		}
+		if rolling.MaxUnavailable == nil {
+			rolling.MaxUnavailable = new(intstr.FromInt32(1))
 		}
 	}
 	defaultRetention(spec)

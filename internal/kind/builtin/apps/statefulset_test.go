@@ -9,10 +9,6 @@ import (
 	"github.com/bowline-dev/bowline/internal/object"
 )
 
-const forbiddenChange = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', " +
-	"'ordinals', 'template', 'updateStrategy', " +
-	"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-
 func TestStatefulSetRules(t *testing.T) {
 	t.Parallel()
 	const claim = `{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
@@ -34,6 +30,26 @@ func TestStatefulSetRules(t *testing.T) {
 		{"a partition is an ordinal", "validateRollingUpdateStatefulSet", ``,
 			`spec: {updateStrategy: {rollingUpdate: {partition: -1}}}`,
 			`spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0`},
+		{"some pods may be unavailable", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 3}}}`, ``},
+		{"a share of the pods may be unavailable", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 100%}}}`, ``},
+		{"not no pod", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 0%}}}`,
+			`spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "0%": cannot be 0`},
+		{"not fewer than none", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: -1}}}`,
+			`spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: -1: must be greater than or equal to 0`},
+		{"not more than all", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 99999999999999999999%}}}`,
+			`spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "99999999999999999999%": must not be greater than 100%`},
+		{"a number is not a percentage", "validateRollingUpdateStatefulSet", ``,
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: "200"}}}`,
+			`spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "200": a valid percent string must be a numeric string ` +
+				`followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`},
+		{"a strategy is shown with its share", "ValidateStatefulSetSpec", ``,
+			`spec: {updateStrategy: {type: OnDelete, rollingUpdate: {maxUnavailable: 2}}}`,
+			`spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":0,"MaxUnavailable":2}: only allowed for updateStrategy 'RollingUpdate'`},
 		{"claims are kept or deleted", "ValidatePersistentVolumeClaimRetentionPolicyType", ``,
 			`spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Sell}}`,
 			`spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Sell": supported values: "Retain", "Delete"`},
@@ -60,10 +76,17 @@ func TestStatefulSetRules(t *testing.T) {
 				`spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in StatefulSet is not Supported]`},
 		{"a selector stays", "ValidateStatefulSetUpdate", `{}`,
 			`spec: {selector: {matchLabels: {app: a, b: c}}, template: {metadata: {labels: {app: a, b: c}}}}`,
-			forbiddenChange},
+			`spec.selector: Invalid value: {"matchLabels":{"app":"a","b":"c"}}: field is immutable`},
 		{"claims stay", "ValidateStatefulSetUpdate", `{}`, `spec: {volumeClaimTemplates: [` + claim + `]}`,
-			forbiddenChange},
-		{"a service stays", "ValidateStatefulSetUpdate", `{}`, `spec: {serviceName: other}`, forbiddenChange},
+			`spec.volumeClaimTemplates: Invalid value: [{"name":"data","Spec":{"AccessModes":["ReadWriteOnce"],"Selector":null,` +
+				`"Resources":{"Limits":null,"Requests":{"storage":"1Gi"}},"VolumeName":"","StorageClassName":null,"VolumeMode":` +
+				`"Filesystem","DataSource":null,"DataSourceRef":null,"VolumeAttributesClassName":null},"Status":{"Phase":"Pending",` +
+				`"AccessModes":null,"Capacity":null,"Conditions":null,"AllocatedResources":null,"AllocatedResourceStatuses":null,` +
+				`"CurrentVolumeAttributesClassName":null,"ModifyVolumeStatus":null,"HealthStatus":null}}]: field is immutable`},
+		{"a service stays", "ValidateStatefulSetUpdate", `{}`, `spec: {serviceName: other}`,
+			`spec.serviceName: Invalid value: "other": field is immutable`},
+		{"the order of the pods stays", "ValidateStatefulSetUpdate", `{}`, `spec: {podManagementPolicy: Parallel}`,
+			`spec.podManagementPolicy: Invalid value: "Parallel": field is immutable`},
 		{"what may change", "ValidateStatefulSetUpdate", `{}`,
 			`spec: {replicas: 3, minReadySeconds: 2, ordinals: {start: 1}, revisionHistoryLimit: 3, 
 			updateStrategy: {type: OnDelete, rollingUpdate: null}, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete},
@@ -106,18 +129,16 @@ func TestStatefulSetDefaults(t *testing.T) {
 	t.Parallel()
 	k := statefulSetKind(object.NewCache(1 << 20))
 	for _, c := range []struct{ strategy, want string }{
-		{`{}`, "RollingUpdate from 0"},
+		{`{}`, "RollingUpdate from 0, 1 unavailable"},
 		{`{type: RollingUpdate}`, "RollingUpdate"},
-		{`{type: RollingUpdate, rollingUpdate: {partition: 3, maxUnavailable: 2}}`, "RollingUpdate from 3"},
+		{`{type: RollingUpdate, rollingUpdate: {partition: 3}}`, "RollingUpdate from 3, 1 unavailable"},
+		{`{type: RollingUpdate, rollingUpdate: {maxUnavailable: 25%}}`, "RollingUpdate from 0, 25% unavailable"},
 		{`{type: OnDelete}`, "OnDelete"},
 	} {
 		s := created(t, k, `spec: {updateStrategy: `+c.strategy+`}`).(*appsv1.StatefulSet).Spec.UpdateStrategy
 		got := string(s.Type)
-		if s.RollingUpdate != nil {
-			got = fmt.Sprintf("%s from %d", s.Type, *s.RollingUpdate.Partition)
-			if s.RollingUpdate.MaxUnavailable != nil {
-				t.Errorf("%s: maxUnavailable was retained, but Kubernetes 1.36 drops it", c.strategy)
-			}
+		if r := s.RollingUpdate; r != nil {
+			got = fmt.Sprintf("%s from %d, %s unavailable", s.Type, *r.Partition, r.MaxUnavailable)
 		}
 		if got != c.want {
 			t.Errorf("strategy %s: %s, want %s", c.strategy, got, c.want)

@@ -1,12 +1,14 @@
 package apps
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -41,7 +43,7 @@ func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path
 	if old == nil {
 		for i := range spec.VolumeClaimTemplates {
 			at := path.Child("volumeClaimTemplates").Index(i).Child("spec")
-			errs = append(errs, podspec.ValidateClaimSpec(&spec.VolumeClaimTemplates[i].Spec, at)...)
+			errs = append(errs, podspec.ValidateClaimSpec(&spec.VolumeClaimTemplates[i].Spec, nil, at)...)
 		}
 	}
 	errs = append(errs, nonNegative(path.Child("replicas"), *spec.Replicas)...)
@@ -62,7 +64,7 @@ func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path
 // names.
 type rollingLayout struct {
 	Partition      int32
-	MaxUnavailable *intstr.IntOrString // always nil: see defaultStatefulSet
+	MaxUnavailable *intstr.IntOrString
 }
 
 type strategyLayout struct {
@@ -73,7 +75,7 @@ type strategyLayout struct {
 func validateStatefulStrategy(s *appsv1.StatefulSetUpdateStrategy, path *field.Path) field.ErrorList {
 	shown := strategyLayout{Type: s.Type}
 	if r := s.RollingUpdate; r != nil {
-		shown.RollingUpdate = &rollingLayout{}
+		shown.RollingUpdate = &rollingLayout{MaxUnavailable: r.MaxUnavailable}
 		if r.Partition != nil {
 			shown.RollingUpdate.Partition = *r.Partition
 		}
@@ -83,13 +85,26 @@ func validateStatefulStrategy(s *appsv1.StatefulSetUpdateStrategy, path *field.P
 		return field.ErrorList{field.Invalid(path.Child("rollingUpdate"), shown.RollingUpdate,
 			fmt.Sprintf("only allowed for updateStrategy '%s'", appsv1.RollingUpdateStatefulSetStrategyType))}
 	case s.Type == appsv1.RollingUpdateStatefulSetStrategyType && shown.RollingUpdate != nil:
-		return nonNegative(path.Child("rollingUpdate", "partition"), shown.RollingUpdate.Partition)
+		return validateStatefulRollingUpdate(shown.RollingUpdate, path.Child("rollingUpdate"))
 	case s.Type == appsv1.OnDeleteStatefulSetStrategyType, s.Type == appsv1.RollingUpdateStatefulSetStrategyType:
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, shown,
 		fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType,
 			appsv1.OnDeleteStatefulSetStrategyType))}
+}
+
+func validateStatefulRollingUpdate(r *rollingLayout, path *field.Path) field.ErrorList {
+	errs := nonNegative(path.Child("partition"), r.Partition)
+	if r.MaxUnavailable == nil {
+		return errs
+	}
+	unavailable := path.Child("maxUnavailable")
+	errs = append(errs, validateShare(*r.MaxUnavailable, unavailable)...)
+	if shareValue(*r.MaxUnavailable) == 0 {
+		errs = append(errs, field.Invalid(unavailable, *r.MaxUnavailable, "cannot be 0"))
+	}
+	return append(errs, atMostAll(*r.MaxUnavailable, unavailable)...)
 }
 
 func validateRetention(p *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy, path *field.Path) field.ErrorList {
@@ -163,20 +178,29 @@ func withIdentity(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 // validateStatefulSetUpdate rejects changes of fields that determine the identity of the pods and their
 // claims.
 func validateStatefulSetUpdate(spec, old *appsv1.StatefulSetSpec, path *field.Path) field.ErrorList {
-	fixed := *spec
-	fixed.Replicas = old.Replicas
-	fixed.Template = old.Template
-	fixed.UpdateStrategy = old.UpdateStrategy
-	fixed.MinReadySeconds = old.MinReadySeconds
-	fixed.Ordinals = old.Ordinals
-	fixed.RevisionHistoryLimit = old.RevisionHistoryLimit
-	fixed.PersistentVolumeClaimRetentionPolicy = old.PersistentVolumeClaimRetentionPolicy
-	if equality.Semantic.DeepEqual(&fixed, old) {
-		return nil
+	errs := apivalidation.ValidateImmutableField(spec.Selector, old.Selector, path.Child("selector"))
+	if !equality.Semantic.DeepEqual(spec.VolumeClaimTemplates, old.VolumeClaimTemplates) {
+		errs = append(errs, field.Invalid(path.Child("volumeClaimTemplates"), claimsLayout(spec.VolumeClaimTemplates),
+			apivalidation.FieldImmutableErrorMsg))
 	}
-	return field.ErrorList{field.Forbidden(path,
-		"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
-			"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+	errs = append(errs,
+		apivalidation.ValidateImmutableField(spec.ServiceName, old.ServiceName, path.Child("serviceName"))...)
+	return append(errs, apivalidation.ValidateImmutableField(spec.PodManagementPolicy, old.PodManagementPolicy,
+		path.Child("podManagementPolicy"))...)
+}
+
+// claimLayout is the form in which Kubernetes reports a claim.
+type claimLayout struct {
+	metav1.ObjectMeta
+	Spec, Status json.RawMessage
+}
+
+func claimsLayout(claims []corev1.PersistentVolumeClaim) (shown []claimLayout) {
+	for i := range claims {
+		c := &claims[i]
+		shown = append(shown, claimLayout{c.ObjectMeta, podspec.Layout(c.Spec), podspec.Layout(c.Status)})
+	}
+	return shown
 }
 
 func validateStatefulSetStatus(s, old *appsv1.StatefulSetStatus, path *field.Path) field.ErrorList {

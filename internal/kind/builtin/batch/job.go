@@ -33,6 +33,7 @@ func jobKind(cache *object.Cache) kind.Kind {
 			Group: batchv1.GroupName, Version: "v1",
 			Selectable: map[string]string{"status.successful": ""},
 			Orphans:    true, OrphanWarning: orphanWarning,
+			UnsupportedField: "field label %q not supported for Job",
 		}},
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*batchv1.Job]{

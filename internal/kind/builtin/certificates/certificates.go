@@ -33,7 +33,8 @@ func endpoint(selectable ...string) []kind.Endpoint {
 	for _, f := range selectable {
 		fields[f] = ""
 	}
-	return []kind.Endpoint{{Group: certificatesv1.GroupName, Version: "v1", Selectable: fields}}
+	return []kind.Endpoint{{Group: certificatesv1.GroupName, Version: "v1", Selectable: fields,
+		NoNamespaceSelector: true}}
 }
 
 // Block types of PEM.

@@ -17,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must " +
+	"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
+	`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
+
 // newKey returns a new key of the fastest algorithm.
 func newKey(t *testing.T) crypto.Signer {
 	t.Helper()

@@ -8,13 +8,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
@@ -73,9 +71,9 @@ func layout(s *certificatesv1.PodCertificateRequestSpec) specLayout {
 
 func validatePodRequestSpec(s *certificatesv1.PodCertificateRequestSpec) field.ErrorList {
 	path := podSpecPath
-	errs := validateSignerName(path.Child("signerName"), s.SignerName)
-	errs = append(errs, validateUserAnnotations(s.UnverifiedUserAnnotations,
-		path.Child("unverifiedUserAnnotations"))...)
+	errs := fieldcheck.SignerName(path.Child("signerName"), s.SignerName)
+	errs = append(errs, fieldcheck.UserAnnotations(path.Child("unverifiedUserAnnotations"),
+		s.UnverifiedUserAnnotations)...)
 	errs = append(errs, validateIdentity(path.Child("podName"), s.PodName, path.Child("podUID"), s.PodUID)...)
 	errs = append(errs, validateIdentity(path.Child("serviceAccountName"), s.ServiceAccountName,
 		path.Child("serviceAccountUID"), s.ServiceAccountUID)...)
@@ -86,7 +84,7 @@ func validatePodRequestSpec(s *certificatesv1.PodCertificateRequestSpec) field.E
 		return append(errs, field.Required(expiration, "must be set"))
 	}
 	longest := int32(maxMaxExpiration)
-	if isKubernetesSigner(s.SignerName) {
+	if fieldcheck.IsKubernetesSigner(s.SignerName) {
 		longest = maxKubernetesExpiration
 	}
 	if n := *s.MaxExpirationSeconds; n < minMaxExpiration || n > longest {
@@ -111,17 +109,6 @@ func validateIdentity(path *field.Path, name string, uidPath *field.Path, uid ty
 		errs = append(errs, field.Invalid(uidPath, uid, "must not be empty"))
 	case len(uid) > maxUID:
 		errs = append(errs, field.TooLong(uidPath, uid, maxUID))
-	}
-	return errs
-}
-
-// validateUserAnnotations validates annotations, whose keys must have a domain.
-func validateUserAnnotations(annotations map[string]string, path *field.Path) (errs field.ErrorList) {
-	for _, key := range fieldcheck.SortedKeys(annotations) {
-		errs = append(errs, validation.IsDomainPrefixedKey(path, strings.ToLower(key))...)
-	}
-	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
-		errs = append(errs, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
 	}
 	return errs
 }

@@ -8,6 +8,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
 // usages are the supported key usages, in the order in which error messages list them.
@@ -80,7 +82,7 @@ func validateSigningRequest(csr, old *signingRequest, sub string) (errs field.Er
 		errs = append(errs, field.Invalid(path.Child("signerName"), csr.Spec.SignerName,
 			"the legacy signerName is not allowed via this API version"))
 	} else {
-		errs = append(errs, validateSignerName(path.Child("signerName"), csr.Spec.SignerName)...)
+		errs = append(errs, fieldcheck.SignerName(path.Child("signerName"), csr.Spec.SignerName)...)
 	}
 	if s := csr.Spec.ExpirationSeconds; s != nil && *s < minExpiration {
 		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), *s,

@@ -58,7 +58,7 @@ func validateTrustBundle(b, old *trustBundle, _ string) (errs field.ErrorList) {
 		}
 	}
 	if signer != "" {
-		errs = append(errs, validateSignerName(path.Child("signerName"), signer)...)
+		errs = append(errs, fieldcheck.SignerName(path.Child("signerName"), signer)...)
 	}
 	// An anchor that was accepted before stays acceptable when Go's parsers become stricter.
 	if old == nil || b.Spec.TrustBundle != old.Spec.TrustBundle {

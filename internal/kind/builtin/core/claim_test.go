@@ -43,6 +43,18 @@ func TestClaimRules(t *testing.T) {
 			`spec.accessModes: Required value: at least 1 access mode is required`},
 		{"some storage", "ValidatePersistentVolumeClaimSpec", "", "", `{spec: {resources: {requests: {storage: "0"}}}}`,
 			`spec.resources[storage]: Invalid value: "0": must be greater than zero`},
+		{"the order of errors", "ValidatePersistentVolumeClaimSpec", "", "", `{metadata: {finalizers: [mine]}, spec: {accessModes: [X], selector: ` +
+			`{matchLabels: {a: "-"}}, dataSource: {kind: PersistentVolumeClaim, name: ""}, volumeAttributesClassName: "-"}}`,
+			`[metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified, ` +
+				`spec.selector.matchLabels: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), ` +
+				`spec.accessModes: Unsupported value: "X": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", ` +
+				`spec.dataSource.name: Required value, spec.dataSourceRef.name: Required value, ` +
+				`spec.volumeAttributesClassName: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')]`},
+		{"an update of a source may name any group", "allowInvalidAPIGroupInDataSourceOrRef",
+			`{spec: {dataSourceRef: {apiGroup: a.b, kind: C, name: d}}}`, "", `{spec: {dataSourceRef: {apiGroup: A_b, kind: C, name: d}}}`,
+			"spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n" +
+				"@@ -13,12 +13,12 @@\n  \"StorageClassName\": null,\n  \"VolumeMode\": \"Filesystem\",\n  \"DataSource\": {\n-  \"APIGroup\": \"a.b\",\n+  \"APIGroup\": \"A_b\",\n" +
+				"   \"Kind\": \"C\",\n   \"Name\": \"d\"\n  },\n  \"DataSourceRef\": {\n-  \"APIGroup\": \"a.b\",\n+  \"APIGroup\": \"A_b\",\n   \"Kind\": \"C\",\n   \"Name\": \"d\",\n   \"Namespace\": null\n"},
 		{"both sources are one", "ValidatePersistentVolumeClaimSpec", "", "",
 			`{spec: {dataSource: {kind: PersistentVolumeClaim, name: a}, dataSourceRef: {kind: PersistentVolumeClaim, name: b}}}`,
 			`spec: Invalid value: {}: must match dataSourceRef`},

@@ -17,11 +17,12 @@ func validateClaim(c, old *corev1.PersistentVolumeClaim, sub string) field.Error
 	if sub == "status" {
 		return validateClaimStatus(&c.Status)
 	}
-	errs := append(fieldcheck.Finalizers(c), podspec.ValidateClaimSpec(&c.Spec, field.NewPath("spec"))...)
-	if old != nil {
-		errs = append(errs, validateClaimUpdate(c, old)...)
+	errs, path := fieldcheck.Finalizers(c), field.NewPath("spec")
+	if old == nil {
+		return append(errs, podspec.ValidateClaimSpec(&c.Spec, nil, path)...)
 	}
-	return errs
+	errs = append(errs, podspec.ValidateClaimSpec(&c.Spec, &old.Spec, path)...)
+	return append(errs, validateClaimUpdate(c, old)...)
 }
 
 // validateClaimUpdate rejects changes of the spec. A bound claim may request more storage, or another

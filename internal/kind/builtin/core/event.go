@@ -27,6 +27,7 @@ func eventKind(cache *object.Cache) kind.Kind {
 			{Version: "v1", Selectable: coreEventFields},
 			{Group: "events.k8s.io", Version: "v1", Selectable: newEventFields},
 		},
+		OwnMetadata: true,
 		// The core version accepts any name that is valid in a URL; validateNewEvent has stricter rules.
 		ValidName: func(name string, prefix bool) []string {
 			if prefix {

@@ -28,14 +28,13 @@ func TestEventRules(t *testing.T) {
 			want: []string{`involvedObject.namespace: Invalid value: "": ` + mismatch}},
 		{name: "core: about an object elsewhere", body: `{"involvedObject":{"namespace":"team"}}`,
 			want: []string{`involvedObject.namespace: Invalid value: "team": ` + mismatch}},
-		{name: "core: a namespace that is none",
-			body: `{"metadata":{"namespace":"A"},"involvedObject":{"namespace":"A"}}`, want: []string{
-				`namespace: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{name: "core: the server validates the metadata",
+			body: `{"metadata":{"namespace":"A","labels":{"a b":""},"finalizers":["x"]},"involvedObject":{"namespace":"A"}}`},
 		{name: "core, with eventTime: who and what", body: `{"eventTime":"2026-01-01T00:00:00.000000Z"}`,
 			want: []string{
-				"reportingController: Required value",
-				`reportingController: Invalid value: "": name part must be non-empty`,
-				`reportingController: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+				"reportingComponent: Required value",
+				`reportingComponent: Invalid value: "": name part must be non-empty`,
+				`reportingComponent: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
 				"reportingInstance: Required value", "action: Required value", "reason: Required value",
 			}},
 		{name: "core, with eventTime: too long",
@@ -55,6 +54,13 @@ func TestEventRules(t *testing.T) {
 		{name: "events: a name that is no domain name", version: eventsAPIVersion,
 			body: edit(`"reason"`, `"metadata":{"name":"A"},"reason"`), want: []string{
 				`metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{name: "events: metadata after the reporter, before the rest", version: eventsAPIVersion,
+			body: `{"metadata":{"labels":{"a":"-"},"finalizers":["x"]},"eventTime":"2026-01-01T00:00:00.000000Z",` +
+				`"regarding":{"namespace":"default"},"reportingController":"x","reportingInstance":"y","action":"a"}`,
+			want: []string{"reason: Required value",
+				`metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+				`metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified`,
+				`type: Invalid value: "": has invalid value: `}},
 		{name: "events: a type of one's own", version: eventsAPIVersion, body: edit(`"type":"Normal"`, `"type":"Odd"`),
 			want: []string{`type: Invalid value: "": has invalid value: Odd`}},
 		{name: "events: fields of the old version", version: eventsAPIVersion,
@@ -72,8 +78,11 @@ func TestEventRules(t *testing.T) {
 		{name: "events: a series grows", version: eventsAPIVersion, old: "{" + fine + "}",
 			body: edit(`"reason"`, `"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:00.000000Z"},"reason"`)},
 		{name: "events: nothing else changes", version: eventsAPIVersion, old: "{" + fine + "}",
-			body: edit(`"action":"Make"`, `"action":"Take","note":"n"`),
-			want: []string{`message: Invalid value: "n": field is immutable`,
+			body: edit(`"reason":"Made","action":"Make"`,
+				`"metadata":{"finalizers":["x"]},"reason":"Taken","action":"Take","note":"n"`),
+			want: []string{
+				`metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified`,
+				`reason: Invalid value: "Taken": field is immutable`, `message: Invalid value: "n": field is immutable`,
 				`action: Invalid value: "Take": field is immutable`}},
 	})
 }

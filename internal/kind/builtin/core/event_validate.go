@@ -20,7 +20,7 @@ const (
 )
 
 // validateEvent has stricter rules for writes through events.k8s.io; the core version accepts what old
-// clients send.
+// clients send, with any valid metadata.
 func validateEvent(e, old *corev1.Event, _ string) field.ErrorList {
 	errs := validateAnyEvent(e)
 	switch {
@@ -35,14 +35,10 @@ func validateEvent(e, old *corev1.Event, _ string) field.ErrorList {
 // validateAnyEvent has the rules of both versions. An event with an eventTime is a new-style event,
 // regardless of the version of the request, and must name its reporter.
 func validateAnyEvent(e *corev1.Event) field.ErrorList {
-	var errs field.ErrorList
 	if e.EventTime.IsZero() {
-		errs = validateEventNamespace(e)
-	} else {
-		errs = validateEventReport(e)
+		return validateEventNamespace(e)
 	}
-	return append(errs, fieldcheck.Invalid(field.NewPath("namespace"), e.Namespace,
-		validation.IsDNS1123Subdomain(e.Namespace))...)
+	return validateEventReport(e)
 }
 
 // validateEventNamespace requires the event to be in the namespace of its object, or in default for a
@@ -65,7 +61,10 @@ func validateEventReport(e *corev1.Event) (errs field.ErrorList) {
 	if about == "" && e.Namespace != metav1.NamespaceDefault && e.Namespace != metav1.NamespaceSystem {
 		errs = append(errs, eventNamespaceMismatch(about)...)
 	}
-	controller := field.NewPath("reportingController")
+	controller := field.NewPath("reportingComponent") // its name in the core version
+	if e.APIVersion == eventsAPIVersion {
+		controller = field.NewPath("reportingController")
+	}
 	if e.ReportingController == "" {
 		errs = append(errs, field.Required(controller, ""))
 	}
@@ -93,11 +92,12 @@ func validateEventText(name, value string) field.ErrorList {
 	return nil
 }
 
-// validateNewEvent has the rules of events.k8s.io for new events in addition to validateAnyEvent. It rejects
-// the deprecated fields of the core version.
-func validateNewEvent(e *corev1.Event) (errs field.ErrorList) {
-	name := field.NewPath("metadata", "name")
-	errs = append(errs, fieldcheck.Invalid(name, e.Name, apivalidation.NameIsDNSSubdomain(e.Name, false))...)
+// validateNewEvent has the rules of events.k8s.io for new events in addition to validateAnyEvent: of their metadata and
+// other fields. It rejects the deprecated fields of the core version.
+func validateNewEvent(e *corev1.Event) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&e.ObjectMeta, true, apivalidation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
+	errs = append(errs, fieldcheck.Finalizers(e)...)
 	errs = append(errs, validateEventSeries(e)...)
 	if e.EventTime.IsZero() {
 		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
@@ -131,8 +131,9 @@ func validateEventSeries(e *corev1.Event) (errs field.ErrorList) {
 }
 
 // validateNewEventUpdate allows an update through events.k8s.io to change only the series and the metadata.
-// As in Kubernetes, errors use the core names of the fields, and the reason is checked twice.
-func validateNewEventUpdate(e, old *corev1.Event) (errs field.ErrorList) {
+// As in Kubernetes, errors use the core names of the fields.
+func validateNewEventUpdate(e, old *corev1.Event) field.ErrorList {
+	errs := fieldcheck.Finalizers(e)
 	if !equality.Semantic.DeepEqual(e.Series, old.Series) {
 		errs = append(errs, validateEventSeries(e)...)
 	}
@@ -147,7 +148,6 @@ func validateNewEventUpdate(e, old *corev1.Event) (errs field.ErrorList) {
 		{"firstTimestamp", e.FirstTimestamp, old.FirstTimestamp},
 		{"lastTimestamp", e.LastTimestamp, old.LastTimestamp},
 		{"count", e.Count, old.Count},
-		{"reason", e.Reason, old.Reason},
 		{"type", e.Type, old.Type},
 		{"eventTime", e.EventTime, old.EventTime},
 		{"action", e.Action, old.Action},

@@ -24,7 +24,8 @@ var _ kind.Kind = namespaces{}
 func namespaceKind(cache *object.Cache) kind.Kind {
 	return namespaces{kind.NewTyped(cache, kind.Info{
 		Kind: "Namespace", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
-		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.phase": ""}}},
+		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.phase": ""},
+			NoNamespaceSelector: true}},
 		// There is no deletecollection, which would delete everything in the server.
 		Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 		Subresources: []kind.Subresource{

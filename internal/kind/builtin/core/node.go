@@ -25,7 +25,8 @@ type nodes struct {
 func nodeKind(cache *object.Cache) kind.Kind {
 	return nodes{kind.NewTyped(cache, kind.Info{
 		Kind: "Node", Plural: "nodes", Singular: "node", ShortNames: []string{"no"},
-		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"spec.unschedulable": ""}}},
+		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"spec.unschedulable": ""},
+			NoNamespaceSelector: true}},
 		Subresources: []kind.Subresource{
 			proxy("NodeProxyOptions"),
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
@@ -44,10 +45,29 @@ func nodeKind(cache *object.Cache) kind.Kind {
 
 // Prepare implements kind.Kind.
 func (k nodes) Prepare(obj, old kind.Object, sub string) {
-	status := obj.(*corev1.Node).Status
+	node := obj.(*corev1.Node)
+	status := node.Status
 	k.Typed.Prepare(obj, old, sub)
+	was := &corev1.Node{}
 	if old == nil {
-		obj.(*corev1.Node).Status = status
+		node.Status = status
+	} else {
+		was = old.(*corev1.Node)
+	}
+	dropNodeFields(node, was)
+}
+
+// dropNodeFields drops the fields that Kubernetes 1.37 drops unless the old node has them: two of a removed feature,
+// and one behind the feature gate InPlacePodVerticalScalingSchedulerPreemption, which is off.
+func dropNodeFields(n, old *corev1.Node) {
+	if configSourceOf(old) == nil {
+		n.Spec.ConfigSource = nil //lint:ignore SA1019 old clients may send it
+	}
+	if old.Status.Config == nil {
+		n.Status.Config = nil
+	}
+	if old.Spec.PodPreemptionPolicy == nil {
+		n.Spec.PodPreemptionPolicy = nil
 	}
 }
 

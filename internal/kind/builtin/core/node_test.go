@@ -46,6 +46,14 @@ func TestNodeRules(t *testing.T) {
 			want: []string{`spec.podCIDRs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length`}},
 		{name: "two pod CIDRs of one family", body: `{"spec":{"podCIDRs":["10.0.0.0/24","10.0.1.0/24"]}}`,
 			want: []string{`spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one CIDR for each IP family`}},
+		{name: "a pod CIDR twice", body: `{"spec":{"podCIDRs":["10.0.0.0/24","10.0.0.0/24"]}}`,
+			want: []string{`spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.0.0/24"]: may specify no more than one CIDR for each IP family`}},
+		{name: "two pod CIDRs, one of which is none", body: `{"spec":{"podCIDRs":["10.0.0.0/24","x"]}}`, want: []string{
+			`spec.podCIDRs[1]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`,
+			`spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[1]: <nil> (invalid CIDR address: x)`,
+			`spec.podCIDRs: Invalid value: ["10.0.0.0/24","x"]: may specify no more than one CIDR for each IP family`}},
+		{name: "a pod CIDR that is none is set later", old: `{}`, body: `{"spec":{"podCIDR":"x"}}`,
+			want: []string{`spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`}},
 		{name: "a pod CIDR of each family", body: `{"spec":{"podCIDRs":["10.0.0.0/24","fd00::/64"]}}`},
 		{name: "a pod CIDR is set later", old: `{}`, body: `{"spec":{"podCIDR":"10.0.0.0/24"}}`},
 		{name: "a pod CIDR changes", old: `{"spec":{"podCIDR":"10.0.0.0/24"}}`,
@@ -53,25 +61,29 @@ func TestNodeRules(t *testing.T) {
 		{name: "a pod CIDR goes", old: `{"spec":{"podCIDR":"10.0.0.0/24"}}`, body: `{}`,
 			want: []string{"spec.podCIDRs: " + podCIDR}},
 		{name: "the provider id changes", old: `{"spec":{"providerID":"a"}}`, body: `{"spec":{"providerID":"b"}}`,
-			want: []string{`spec.providerID: Forbidden: node updates may not change providerID except from "" to valid`}},
+			want: []string{`spec.providerID: Invalid value: null: field cannot be modified once set`}},
+		{name: "the provider id goes", old: `{"spec":{"providerID":"a"}}`, body: `{}`,
+			want: []string{`spec.providerID: Invalid value: null: field cannot be cleared once set`}},
+		{name: "the order of errors",
+			body: `{"metadata":{"finalizers":["x"]},"spec":{"taints":[{"key":"k"}],"podCIDR":"x"},"status":{"capacity":{"pods":"-1"},"allocatable":{}}}`,
+			want: []string{
+				`metadata.finalizers[0]: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified`,
+				"metadata.taints[0].effect: Required value",
+				`status.capacity.pods: Invalid value: "-1": must be greater than or equal to 0`,
+				`spec.podCIDRs[0]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`}},
 		{name: "the external id changes", old: `{}`, body: `{"spec":{"externalID":"b"}}`,
 			want: []string{"spec.externalID: Forbidden: may not be updated"}},
 		{name: "an address twice", sub: "status", old: `{}`,
 			body: `{"status":{"addresses":[{"type":"InternalIP","address":"1.2.3.4"},{"type":"InternalIP","address":"1.2.3.4"}]}}`,
 			want: []string{`status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"1.2.3.4"}`}},
-		{name: "a configuration from nowhere", old: `{}`, body: `{"spec":{"configSource":{}}}`,
-			want: []string{`spec.configSource: Invalid value: {"ConfigMap":null}: exactly one reference subfield must be non-nil`}},
-		{name: "a configuration of one state", old: `{}`,
-			body: config(`"uid":"u","namespace":"a","name":"b","kubeletConfigKey":"c"`),
-			want: []string{"spec.configSource.configMap.uid: Forbidden: uid must not be set in spec"}},
-		{name: "a configuration without its place", old: `{}`, body: config(``), want: []string{
-			"spec.configSource.configMap.namespace: Required value: namespace must be set",
-			"spec.configSource.configMap.name: Required value: name must be set",
-			"spec.configSource.configMap.kubeletConfigKey: Required value: kubeletConfigKey must be set"}},
-		{name: "an active configuration of no state", sub: "status", old: `{}`,
-			body: `{"status":{"config":{"active":{"configMap":{"namespace":"a","name":"b","kubeletConfigKey":"c"}}}}}`,
-			want: []string{"status.config.active.configMap.uid: Required value: uid must be set in status",
-				"status.config.active.configMap.resourceVersion: Required value: resourceVersion must be set in status"}},
+		{name: "sorted features", body: `{"status":{"declaredFeatures":["A","A/b","B2/C"]}}`},
+		{name: "features out of order, twice, and with bad names", old: `{}`, sub: "status",
+			body: `{"status":{"declaredFeatures":["B","A","A","b"]}}`, want: []string{
+				`status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically`,
+				`status.declaredFeatures[2]: Duplicate value: "A"`,
+				`status.declaredFeatures[3]: Invalid value: "b": invalid feature name "b": must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`}},
+		{name: "a configuration is dropped", body: config(``)},
+		{name: "a configuration is dropped by an update", old: `{}`, body: config(``)},
 		{name: "unschedulable", old: `{}`, body: `{"spec":{"unschedulable":true}}`},
 	})
 }
@@ -131,8 +143,7 @@ func TestNodeRows(t *testing.T) {
 func TestNodeWarnings(t *testing.T) {
 	t.Parallel()
 	got := createWarnings(t, "nodes", `{"spec":{"externalID":"x","configSource":{},"podCIDRs":["fd00:0::/64"]}}`)
-	want := []string{
-		"spec.configSource: the feature is removed",
+	want := []string{ // none of configSource, which is dropped
 		"spec.externalID: this field is deprecated, and is unused by Kubernetes",
 		`spec.podCIDRs[0]: IPv6 CIDR value "fd00:0::/64" should be in RFC 5952 canonical format ("fd00::/64")`,
 	}

@@ -2,6 +2,8 @@ package core
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,21 +19,30 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/podspec"
 )
 
-// validateNode has the same rules for the node and for its status.
-func validateNode(n, old *corev1.Node, _ string) (errs field.ErrorList) {
+// validateNode has the same rules for the node and for its status, except for the ranges of pods, in the order of
+// Kubernetes' errors.
+func validateNode(n, old *corev1.Node, sub string) (errs field.ErrorList) {
+	errs = append(errs, fieldcheck.Finalizers(n)...)
 	errs = append(errs, validateTaintAnnotation(n)...)
 	errs = append(errs, validateTaints(n.Spec.Taints, field.NewPath("metadata", "taints"))...)
 	errs = append(errs, validateNodeResources(n)...)
+	errs = append(errs, validateDeclaredFeatures(n.Status.DeclaredFeatures)...)
+	if sub == "" {
+		errs = append(errs, validatePodCIDRs(n.Spec.PodCIDRs)...)
+	}
 	if old == nil {
-		errs = append(errs, fieldcheck.Finalizers(n)...)
-		return append(errs, validatePodCIDRs(n.Spec.PodCIDRs)...)
+		return errs
 	}
 	errs = append(errs, validateNodeAddresses(n.Status.Addresses)...)
 	errs = append(errs, validateNodeUpdate(&n.Spec, &old.Spec)...)
 	if source := configSourceOf(n); source != nil {
 		errs = append(errs, validateConfigSource(source, field.NewPath("spec", "configSource"), false)...)
 	}
-	return append(errs, validateNodeConfig(n.Status.Config)...)
+	errs = append(errs, validateNodeConfig(n.Status.Config)...)
+	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "externalID"), "may not be updated"))
+	}
+	return errs
 }
 
 // validateTaints validates the taints of a node. Kubernetes reports errors below the metadata, where taints
@@ -95,6 +106,32 @@ func validateNodeResources(n *corev1.Node) (errs field.ErrorList) {
 	return errs
 }
 
+// declaredFeature matches a feature gate, and parts of its feature after slashes.
+var declaredFeature = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
+
+// validateDeclaredFeatures validates the sorted names of the features that a node has.
+func validateDeclaredFeatures(features []string) (errs field.ErrorList) {
+	path := field.NewPath("status", "declaredFeatures")
+	for i, name := range features {
+		if i > 0 && name == features[i-1] {
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		} else if i > 0 && name < features[i-1] {
+			errs = append(errs, field.Invalid(path.Index(i), name, "list must be sorted alphabetically"))
+		}
+		switch {
+		case len(name) > validation.DNS1123SubdomainMaxLength:
+			errs = append(errs, field.Invalid(path.Index(i), name,
+				fmt.Sprintf("invalid feature name %q: must be no more than %d characters", name,
+					validation.DNS1123SubdomainMaxLength)))
+		case !declaredFeature.MatchString(name):
+			errs = append(errs, field.Invalid(path.Index(i), name, fmt.Sprintf("invalid feature name %q: must start with an "+
+				"UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), "+
+				"and contain only alphanumeric characters and slashes", name)))
+		}
+	}
+	return errs
+}
+
 // validatePodCIDRs allows at most one range per IP family.
 func validatePodCIDRs(cidrs []string) (errs field.ErrorList) {
 	path := field.NewPath("spec", "podCIDRs")
@@ -104,13 +141,13 @@ func validatePodCIDRs(cidrs []string) (errs field.ErrorList) {
 	if len(cidrs) < 2 {
 		return errs
 	}
-	if dual, err := netutils.IsDualStackCIDRStrings(cidrs); err != nil || !dual || len(cidrs) > 2 {
-		errs = append(errs, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
+	dual, err := netutils.IsDualStackCIDRStrings(cidrs)
+	if err != nil {
+		errs = append(errs, field.InternalError(path,
+			fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err))) // Kubernetes' text
 	}
-	for i, cidr := range cidrs {
-		if slices.Contains(cidrs[:i], cidr) {
-			errs = append(errs, field.Duplicate(path.Index(i), cidr))
-		}
+	if !dual || len(cidrs) > 2 {
+		errs = append(errs, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
 	}
 	return errs
 }
@@ -128,7 +165,8 @@ func validateNodeAddresses(addresses []corev1.NodeAddress) (errs field.ErrorList
 	return errs
 }
 
-// validateNodeUpdate rejects changes of the pod CIDRs, the provider ID and the external ID once they are set.
+// validateNodeUpdate rejects changes of the pod CIDRs and the provider ID once they are set. As in Kubernetes, errors
+// do not show the provider ID.
 func validateNodeUpdate(spec, old *corev1.NodeSpec) (errs field.ErrorList) {
 	const podCIDR = `node updates may not change podCIDR except from "" to valid`
 	path := field.NewPath("spec")
@@ -141,12 +179,12 @@ func validateNodeUpdate(spec, old *corev1.NodeSpec) (errs field.ErrorList) {
 			}
 		}
 	}
-	if old.ProviderID != "" && old.ProviderID != spec.ProviderID {
-		errs = append(errs, field.Forbidden(path.Child("providerID"),
-			`node updates may not change providerID except from "" to valid`))
-	}
-	if spec.DoNotUseExternalID != old.DoNotUseExternalID {
-		errs = append(errs, field.Forbidden(path.Child("externalID"), "may not be updated"))
+	switch id := path.Child("providerID"); {
+	case old.ProviderID == "" || old.ProviderID == spec.ProviderID:
+	case spec.ProviderID == "":
+		errs = append(errs, field.Invalid(id, nil, "field cannot be cleared once set"))
+	default:
+		errs = append(errs, field.Invalid(id, nil, "field cannot be modified once set"))
 	}
 	return errs
 }

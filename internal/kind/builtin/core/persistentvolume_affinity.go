@@ -58,6 +58,7 @@ func validateAffinityUpdate(a, old *corev1.VolumeNodeAffinity) field.ErrorList {
 }
 
 // withStableLabels returns a copy of old in which each beta label is replaced if a has the stable label in its place.
+// As in Kubernetes, an empty key may also be in the place of a label without a stable one: it is only invalid.
 func withStableLabels(old, a *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
 	if a == nil || a.Required == nil || old.Required == nil {
 		return old
@@ -66,8 +67,8 @@ func withStableLabels(old, a *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffin
 	for i := range min(len(old.Required.NodeSelectorTerms), len(a.Required.NodeSelectorTerms)) {
 		was, is := old.Required.NodeSelectorTerms[i].MatchExpressions, a.Required.NodeSelectorTerms[i].MatchExpressions
 		for j := range min(len(was), len(is)) {
-			if stable, ok := stableLabels[was[j].Key]; ok && stable == is[j].Key {
-				was[j].Key = stable
+			if stableLabels[was[j].Key] == is[j].Key {
+				was[j].Key = is[j].Key
 			}
 		}
 	}

@@ -109,6 +109,10 @@ func TestVolumeAffinityRules(t *testing.T) {
 			"nodeAffinity: Invalid value: null" + changed}},
 		{name: "another value", old: volumeOf(onNFS, affinity("zone", "a")), body: volumeOf(onNFS, affinity("zone", "b")),
 			want: []string{immutable("zone", "b")}},
+		{name: "no label is not reported as another", old: volumeOf(onNFS, affinity("zone", "a")),
+			body: volumeOf(onNFS, affinity("", "a")), want: []string{
+				at + `[0].matchExpressions[0].key: Invalid value: "": name part must be non-empty`,
+				at + `[0].matchExpressions[0].key: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`}},
 		{name: "a stable label", old: volumeOf(onNFS, affinity(beta, "a")), body: volumeOf(onNFS, affinity(stable, "a"))},
 		{name: "a beta label", old: volumeOf(onNFS, affinity(stable, "a")), body: volumeOf(onNFS, affinity(beta, "a")),
 			want: []string{immutable(beta, "a")}},

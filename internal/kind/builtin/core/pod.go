@@ -35,6 +35,7 @@ func podKind(cache *object.Cache) kind.Kind {
 		Graceful:       true,
 		ReturnsDeleted: true,
 		Generation:     true,
+		EarlyWarnings:  func(obj kind.Object) []string { return podspec.EarlyWarnings(obj.(*corev1.Pod)) },
 	}
 	return kind.NewTyped(cache, info, kind.Rules[*corev1.Pod]{
 		Default:        podspec.Default,

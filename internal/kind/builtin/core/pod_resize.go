@@ -8,5 +8,5 @@ var podResize = kind.Subresource{
 	Name:  "resize",
 	Verbs: []string{"get", "patch", "update"},
 	Owns: []string{"spec.containers.*.resources", "spec.containers.*.resizePolicy", "spec.initContainers.*.resources",
-		"spec.initContainers.*.resizePolicy"},
+		"spec.initContainers.*.resizePolicy", "spec.resources"},
 }

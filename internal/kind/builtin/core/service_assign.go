@@ -112,13 +112,18 @@ func (a *assignment) address(was *corev1.ServiceSpec) (field.ErrorList, error) {
 		return nil, nil
 	}
 	var ranges []addressRange
-	for _, p := range a.values.Ranges() {
+	prefixes := a.values.Ranges()
+	for _, p := range prefixes {
 		if r := rangeOf(p); r.count > 0 {
 			ranges = append(ranges, r)
 		}
 	}
 	if len(spec.ClusterIPs) > 0 {
 		if err := a.takeAddress(spec.ClusterIPs[0], ranges); err != nil {
+			if err == errAddressOutside && a.values.DryRun && len(prefixes) > 0 { // as in Kubernetes
+				err = fmt.Errorf("the provided IP (%v) is not in the valid range. The range of valid IPs is %v",
+					spec.ClusterIPs[0], prefixes[0])
+			}
 			return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
 				fmt.Sprintf("failed to allocate IP %v: %v", spec.ClusterIPs[0], err))}, nil
 		}

@@ -171,6 +171,20 @@ func TestTakenValuesAreRejected(t *testing.T) {
 	}
 }
 
+// TestDryRunsNameTheRange checks the text of Kubernetes' Allocator.DryRun (pkg/registry/core/service/ipallocator).
+func TestDryRunsNameTheRange(t *testing.T) {
+	t.Parallel()
+	k := kindsByResource()["services"]
+	s := read(t, k, "", spec(port, `"clusterIP":"192.168.0.1"`))
+	k.Prepare(s, nil, "")
+	errs, err := k.Assign(s, nil, kind.Values{Taken: free, Ranges: defaultRange, DryRun: true})
+	const want = `spec.clusterIPs: Invalid value: ["192.168.0.1"]: failed to allocate IP 192.168.0.1: the provided IP ` +
+		`(192.168.0.1) is not in the valid range. The range of valid IPs is 10.0.0.0/24`
+	if err != nil || len(errs) != 1 || errs[0].Error() != want {
+		t.Errorf("%v, %v, want %s", errs, err, want)
+	}
+}
+
 // TestClaimsFollowTheType changes a service to all types and back.
 func TestClaimsFollowTheType(t *testing.T) {
 	t.Parallel()

@@ -19,9 +19,10 @@ import (
 func podTemplateKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate",
-		Namespaced: true,
-		Generation: true,
-		Endpoints:  []kind.Endpoint{{Version: "v1"}},
+		Namespaced:     true,
+		Generation:     true,
+		ReturnsDeleted: true,
+		Endpoints:      []kind.Endpoint{{Version: "v1"}},
 	}, kind.Rules[*corev1.PodTemplate]{
 		Default: func(t *corev1.PodTemplate) { podspec.DefaultTemplate(&t.Template) },
 		Validate: func(t, old *corev1.PodTemplate, _ string) field.ErrorList {

@@ -1,7 +1,9 @@
 package flowcontrol
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -18,6 +20,7 @@ import (
 func schemaKind(cache *object.Cache) kind.Kind {
 	of := info()
 	of.Kind, of.Plural, of.Singular = "FlowSchema", "flowschemas", "flowschema"
+	of.CompareRows = compareSchemaRows
 	docs := flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()
 	return kind.NewTyped(cache, of, kind.Rules[*schema]{
 		Default: func(s *schema) {
@@ -49,6 +52,12 @@ const (
 	defaultPrecedence = 1000
 	maxPrecedence     = 10000
 )
+
+// compareSchemaRows compares by the order in which the server tries schemas.
+func compareSchemaRows(a, b kind.Object) int {
+	return cmp.Or(cmp.Compare(a.(*schema).Spec.MatchingPrecedence, b.(*schema).Spec.MatchingPrecedence),
+		strings.Compare(a.GetName(), b.GetName()))
+}
 
 func schemaRow(s *schema, now time.Time) []any {
 	distinguisher, dangling := nothing, "?"

@@ -24,16 +24,20 @@ func validateClaimTemplate(t *corev1.PersistentVolumeClaimTemplate, path *field.
 	errs := apivalidation.ValidateAnnotations(t.Annotations, meta.Child("annotations"))
 	errs = append(errs, metavalidation.ValidateLabels(t.Labels, meta.Child("labels"))...)
 	errs = append(errs, forbidFields(reflect.ValueOf(t.ObjectMeta), claimTemplateFields, "cannot be set", meta)...)
-	return append(errs, ValidateClaimSpec(&t.Spec, path.Child("spec"))...)
+	return append(errs, ValidateClaimSpec(&t.Spec, nil, path.Child("spec"))...)
 }
 
-// ValidateClaimSpec returns the errors of the spec of a claim; path is its path.
-func ValidateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
-	errs := validateAccessModes(c.AccessModes, path.Child("accessModes"))
+// ValidateClaimSpec returns the errors of the spec of a claim, in the order of Kubernetes' errors; path is its path.
+// old is the spec that an update replaces, or nil.
+func ValidateClaimSpec(c, old *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
+	if len(c.AccessModes) == 0 {
+		errs = append(errs, field.Required(path.Child("accessModes"), "at least 1 access mode is required"))
+	}
 	if c.Selector != nil {
 		errs = append(errs, metavalidation.ValidateLabelSelector(c.Selector,
 			metavalidation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
 	}
+	errs = append(errs, validateAccessModes(c.AccessModes, path.Child("accessModes"))...)
 	storage := path.Child("resources").Key(string(corev1.ResourceStorage))
 	if q, ok := c.Resources.Requests[corev1.ResourceStorage]; !ok {
 		errs = append(errs, field.Required(storage, ""))
@@ -47,10 +51,11 @@ func ValidateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) fi
 		errs = append(errs, fieldcheck.OneOf(path.Child("volumeMode"), *c.VolumeMode, corev1.PersistentVolumeBlock,
 			corev1.PersistentVolumeFilesystem)...)
 	}
+	errs = append(errs, validateDataSources(c, old, path)...)
 	if name := c.VolumeAttributesClassName; name != nil && *name != "" {
 		errs = append(errs, fieldcheck.ObjectName(path.Child("volumeAttributesClassName"), *name, false)...)
 	}
-	return append(errs, validateDataSources(c, path)...)
+	return errs
 }
 
 // ClaimSpecWarnings returns the warnings about the spec of a claim; path is its path.
@@ -72,9 +77,6 @@ var accessModes = []corev1.PersistentVolumeAccessMode{
 }
 
 func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.Path) (errs field.ErrorList) {
-	if len(modes) == 0 {
-		return field.ErrorList{field.Required(path, "at least 1 access mode is required")}
-	}
 	for _, mode := range modes {
 		errs = append(errs, fieldcheck.OneOf(path, mode, accessModes...)...)
 	}
@@ -87,12 +89,16 @@ func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.
 	return errs
 }
 
-func validateDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
+// validateDataSources validates the two fields for the data source. As in Kubernetes, an update may set any group if
+// the old claim has a data source with one.
+func validateDataSources(c, old *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
+	anyGroup := old != nil && (old.DataSource != nil && old.DataSource.APIGroup != nil ||
+		old.DataSourceRef != nil && old.DataSourceRef.APIGroup != nil)
 	if s := c.DataSource; s != nil {
-		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, path.Child("dataSource"))...)
+		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, anyGroup, path.Child("dataSource"))...)
 	}
 	if s := c.DataSourceRef; s != nil {
-		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, path.Child("dataSourceRef"))...)
+		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, anyGroup, path.Child("dataSourceRef"))...)
 		if namespace := ptr.Deref(s.Namespace, ""); namespace != "" {
 			errs = append(errs, fieldcheck.LabelName(path.Child("dataSourceRef", "namespace"), namespace)...)
 		}
@@ -116,15 +122,16 @@ func compareDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) f
 	return field.ErrorList{field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef")}
 }
 
-// validateDataSource validates a data source. In the core group it must be another claim.
-func validateDataSource(name, kind string, group *string, path *field.Path) field.ErrorList {
+// validateDataSource validates a data source. In the core group it must be another claim; other groups are only
+// validated if anyGroup is not set.
+func validateDataSource(name, kind string, group *string, anyGroup bool, path *field.Path) field.ErrorList {
 	errs := fieldcheck.Required(path.Child("name"), name, "")
 	errs = append(errs, fieldcheck.Required(path.Child("kind"), kind, "")...)
 	if (group == nil || *group == "") && kind != "PersistentVolumeClaim" {
 		errs = append(errs, field.Invalid(path, kind,
 			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	}
-	if name := ptr.Deref(group, ""); name != "" {
+	if name := ptr.Deref(group, ""); name != "" && !anyGroup {
 		errs = append(errs, fieldcheck.Subdomain(path.Child("apiGroup"), name)...)
 	}
 	return errs

@@ -110,7 +110,7 @@ func validateContainer(s *podScope, c *corev1.Container, path *field.Path) (errs
 	errs = append(errs, fieldcheck.Choice(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)...)
 	errs = append(errs, validatePorts(c.Ports, path.Child("ports"))...)
-	errs = append(errs, validateEnv(s, c.Env, path.Child("env"))...)
+	errs = append(errs, validateEnv(c.Env, path.Child("env"))...)
 	errs = append(errs, validateEnvFrom(c.EnvFrom, path.Child("envFrom"))...)
 	errs = append(errs, validateMounts(s, c, path.Child("volumeMounts"))...)
 	errs = append(errs, validateDevices(s, c, path.Child("volumeDevices"))...)

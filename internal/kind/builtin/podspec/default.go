@@ -58,6 +58,8 @@ func defaultPodSpec(spec *corev1.PodSpec) {
 		spec.ServiceAccountName = spec.DeprecatedServiceAccount
 	}
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
+	// Kubernetes 1.37 drops these fields, because the feature gates GenericWorkload and EvictionRequestAPI are off.
+	spec.SchedulingGroup, spec.EvictionResponders = nil, nil
 	RoundUp(spec.Overhead)
 	if spec.Resources != nil {
 		RoundUp(spec.Resources.Limits)
@@ -105,6 +107,12 @@ func defaultContainer(c *corev1.Container) {
 	defaultProbe(c.LivenessProbe)
 	defaultProbe(c.ReadinessProbe)
 	defaultProbe(c.StartupProbe)
+	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
+		c.Lifecycle.StopSignal = nil // dropped: the feature gate ContainerStopSignals is off in Kubernetes 1.37
+		if *c.Lifecycle == (corev1.Lifecycle{}) {
+			c.Lifecycle = nil
+		}
+	}
 	if c.Lifecycle != nil {
 		defaultHook(c.Lifecycle.PostStart)
 		defaultHook(c.Lifecycle.PreStop)

@@ -2,6 +2,7 @@ package podspec
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,13 @@ func TestPullPolicyFollowsTheTag(t *testing.T) {
 		"Registry.example.com/nginx":      corev1.PullAlways,
 		" ":                               corev1.PullIfNotPresent,
 		"docker.io/library/nginx-a_b.c:x": corev1.PullIfNotPresent,
+
+		strings.Repeat("a", 247):                      corev1.PullAlways,
+		strings.Repeat("a", 248):                      corev1.PullIfNotPresent, // of the account library, too long
+		"index.docker.io/" + strings.Repeat("a", 248): corev1.PullIfNotPresent,
+		"registry:5000/" + strings.Repeat("a", 255):   corev1.PullAlways,
+		"registry:5000/" + strings.Repeat("a/", 128):  corev1.PullIfNotPresent,
+		"registry:5000/a/" + strings.Repeat("a", 254): corev1.PullIfNotPresent,
 	} {
 		if got := pullPolicyOf(image); got != want {
 			t.Errorf("%s: %s, want %s", image, got, want)
@@ -56,6 +64,16 @@ func TestPodDefaults(t *testing.T) {
 		{"a token lives an hour", `volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: t}}]}}]`, ``,
 			func(p *corev1.Pod) any { return p.Spec.Volumes },
 			`[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3600,"path":"t"}}],"defaultMode":420}}]`},
+		{"a certificate has no default lifetime",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: k}}]}}]`, ``,
+			func(p *corev1.Pod) any { return p.Spec.Volumes[0].Projected.Sources },
+			`[{"podCertificate":{"signerName":"a.b/c","keyType":"ED25519","keyPath":"k"}}]`},
+		{"a stop signal is dropped", ``, `lifecycle: {stopSignal: SIGUSR1}`,
+			func(p *corev1.Pod) any { return p.Spec.Containers[0].Lifecycle }, `null`},
+		{"hooks beside a stop signal are kept", ``, `lifecycle: {stopSignal: SIGUSR1, preStop: {sleep: {seconds: 1}}}`,
+			func(p *corev1.Pod) any { return p.Spec.Containers[0].Lifecycle }, `{"preStop":{"sleep":{"seconds":1}}}`},
+		{"a scheduling group is dropped", `schedulingGroup: {podGroupName: g}`, ``,
+			func(p *corev1.Pod) any { return p.Spec.SchedulingGroup }, `null`},
 		{"a hook gets a path", ``, `lifecycle: {preStop: {httpGet: {port: 80}}}`, func(p *corev1.Pod) any {
 			return p.Spec.Containers[0].Lifecycle
 		},

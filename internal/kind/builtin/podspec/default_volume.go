@@ -74,9 +74,6 @@ func defaultProjected(p *corev1.ProjectedVolumeSource) {
 		if token := source.ServiceAccountToken; token != nil && token.ExpirationSeconds == nil {
 			token.ExpirationSeconds = new(int64(60 * 60))
 		}
-		if cert := source.PodCertificate; cert != nil && cert.MaxExpirationSeconds == nil {
-			cert.MaxExpirationSeconds = new(int32(24 * 60 * 60))
-		}
 	}
 }
 

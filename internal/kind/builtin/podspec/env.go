@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
-func validateEnv(s *podScope, vars []corev1.EnvVar, path *field.Path) (errs field.ErrorList) {
+func validateEnv(vars []corev1.EnvVar, path *field.Path) (errs field.ErrorList) {
 	for i := range vars {
 		at := path.Index(i)
 		if vars[i].Name == "" {
@@ -21,13 +21,13 @@ func validateEnv(s *podScope, vars []corev1.EnvVar, path *field.Path) (errs fiel
 				validation.IsRelaxedEnvVarName(vars[i].Name))...)
 		}
 		if vars[i].ValueFrom != nil {
-			errs = append(errs, validateValueFrom(s, &vars[i], at.Child("valueFrom"))...)
+			errs = append(errs, validateValueFrom(&vars[i], at.Child("valueFrom"))...)
 		}
 	}
 	return errs
 }
 
-func validateValueFrom(s *podScope, v *corev1.EnvVar, path *field.Path) (errs field.ErrorList) {
+func validateValueFrom(v *corev1.EnvVar, path *field.Path) (errs field.ErrorList) {
 	from, sources := v.ValueFrom, 0
 	if r := from.FieldRef; r != nil {
 		sources++
@@ -47,12 +47,12 @@ func validateValueFrom(s *podScope, v *corev1.EnvVar, path *field.Path) (errs fi
 	}
 	if r := from.FileKeyRef; r != nil {
 		sources++
-		errs = append(errs, validateFileKeyRef(s, r, path.Child("fileKeyRef"))...)
+		errs = append(errs, validateFileKeyRef(r, path.Child("fileKeyRef"))...)
 	}
 	switch {
 	case sources == 0:
 		errs = append(errs, field.Invalid(path, "",
-			"must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"))
+			"must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
 	case v.Value != "":
 		errs = append(errs, field.Invalid(path, "", "may not be specified when `value` is not empty"))
 	case sources > 1:
@@ -69,24 +69,40 @@ func validateKeyRef(name, key string, path *field.Path) (errs field.ErrorList) {
 	return append(errs, fieldcheck.Invalid(path.Child("key"), key, validation.IsConfigMapKey(key))...)
 }
 
-// validateFileKeyRef validates a reference to a file in an emptyDir volume of the pod (API reference,
-// FileKeySelector).
-func validateFileKeyRef(s *podScope, r *corev1.FileKeySelector, path *field.Path) (errs field.ErrorList) {
-	errs = fieldcheck.Required(path.Child("volumeName"), r.VolumeName, "")
-	if v, ok := s.volumes[r.VolumeName]; r.VolumeName != "" && !ok {
-		errs = append(errs, field.NotFound(path.Child("volumeName"), r.VolumeName))
-	} else if ok && v.EmptyDir == nil {
-		errs = append(errs, field.Invalid(path.Child("volumeName"), r.VolumeName, "must be an emptyDir volume"))
-	}
-	if r.Path == "" {
-		errs = append(errs, field.Required(path.Child("path"), ""))
-	} else {
-		errs = append(errs, fieldcheck.FilePath(path.Child("path"), r.Path)...)
-	}
+// validateFileKeyRef validates a reference to a file in a volume of the pod (API reference, FileKeySelector).
+func validateFileKeyRef(r *corev1.FileKeySelector, path *field.Path) (errs field.ErrorList) {
 	if r.Key == "" {
-		return append(errs, field.Required(path.Child("key"), ""))
+		errs = append(errs, field.Required(path.Child("key"), ""))
+	} else {
+		errs = append(errs, fieldcheck.Invalid(path.Child("key"), r.Key, validation.IsRelaxedEnvVarName(r.Key))...)
 	}
-	return append(errs, fieldcheck.Invalid(path.Child("key"), r.Key, validation.IsRelaxedEnvVarName(r.Key))...)
+	if r.VolumeName == "" {
+		errs = append(errs, field.Required(path.Child("volumeName"), ""))
+	} else {
+		errs = append(errs, fieldcheck.LabelName(path.Child("volumeName"), r.VolumeName)...)
+	}
+	errs = append(errs, fieldcheck.Required(path.Child("path"), r.Path, "")...)
+	return append(errs, fieldcheck.NoBacksteps(path.Child("path"), r.Path)...)
+}
+
+// validateFileKeyVolumes checks that the volumes of environment files are emptyDirs of the pod. Kubernetes reports
+// these errors after all others.
+func validateFileKeyVolumes(s *podScope, path *field.Path) (errs field.ErrorList) {
+	eachContainer(s.spec, path, func(c *corev1.Container, at *field.Path) {
+		for i := range c.Env {
+			from := c.Env[i].ValueFrom
+			if from == nil || from.FileKeyRef == nil {
+				continue
+			}
+			of, name := at.Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName"), from.FileKeyRef.VolumeName
+			if v, ok := s.volumes[name]; !ok {
+				errs = append(errs, field.NotFound(of, name))
+			} else if v.EmptyDir == nil {
+				errs = append(errs, field.Invalid(of, name, "referenced volume must be of type emptyDir"))
+			}
+		}
+	})
+	return errs
 }
 
 func validateEnvFrom(sources []corev1.EnvFromSource, path *field.Path) (errs field.ErrorList) {
@@ -176,8 +192,9 @@ func validateSubscript(name, key string, path *field.Path) field.ErrorList {
 	case "metadata.labels":
 		return fieldcheck.QualifiedName(path, key)
 	}
-	message := "error converting fieldPath: field label does not support subscript: "
-	return field.ErrorList{field.Invalid(path.Child("fieldPath"), name+"['"+key+"']", message+name)}
+	label := name + "['" + key + "']"
+	return field.ErrorList{field.Invalid(path.Child("fieldPath"), label,
+		"error converting fieldPath: field label does not support subscript: "+label)}
 }
 
 var containerFieldPaths = []string{"limits.cpu", "limits.ephemeral-storage", "limits.memory",
@@ -213,7 +230,9 @@ func validateDivisor(r *corev1.ResourceFieldSelector, path *field.Path) field.Er
 	}
 	divisor := r.Divisor.String()
 	bytes := slices.Contains(strings.Split(byteDivisors, ", "), divisor)
-	switch _, resource, _ := strings.Cut(r.Resource, "."); {
+	list, resource, _ := strings.Cut(r.Resource, ".")
+	switch {
+	case list != "limits" && list != "requests":
 	case resource == "cpu" && divisor != "1m" && divisor != "1":
 		return refuse("1m and 1", "cpu")
 	case resource == "memory" && !bytes:

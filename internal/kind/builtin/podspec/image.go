@@ -7,7 +7,7 @@ import (
 )
 
 // pullPolicyOf returns the default pull policy of an image: Always for the tag latest, which is also the
-// default tag, because its image may change. As in Kubernetes, a malformed image name has no tag.
+// default tag, because its image may change. As in Kubernetes, a malformed or too long image name has no tag.
 func pullPolicyOf(image string) corev1.PullPolicy {
 	if strings.Contains(image, "@") {
 		return corev1.PullIfNotPresent
@@ -22,12 +22,23 @@ func pullPolicyOf(image string) corev1.PullPolicy {
 	return corev1.PullIfNotPresent
 }
 
+// maxRepository is the maximum length of an image name without its registry and tag. The name of an image of Docker Hub
+// without an account counts with the account library.
+const maxRepository = 255
+
 // validRepository reports whether an image name without its tag is well-formed: after the registry,
 // components of lower case letters and digits joined by single separators. Source: the grammar of the OCI
 // distribution reference.
 func validRepository(name string) bool {
+	registry := "docker.io"
 	if first, rest, ok := strings.Cut(name, "/"); ok && isRegistry(first) {
-		name = rest
+		registry, name = first, rest
+	}
+	if (registry == "docker.io" || registry == "index.docker.io") && !strings.Contains(name, "/") {
+		name = "library/" + name
+	}
+	if len(name) > maxRepository {
+		return false
 	}
 	for component := range strings.SplitSeq(name, "/") {
 		if !validComponent(component) {

@@ -12,6 +12,7 @@ func Prepare(pod, old *corev1.Pod, sub string) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
 		markGated(pod)
 		mergeMatchLabelKeys(pod)
+		applyAppArmorAnnotations(pod)
 		defaultPodResources(&pod.Spec)
 		pod.Status.QOSClass = qosClass(&pod.Spec)
 	case sub == "":

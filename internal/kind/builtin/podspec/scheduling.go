@@ -48,6 +48,10 @@ func validateTolerated(t *corev1.Toleration, path *field.Path) field.ErrorList {
 		if t.Value != "" {
 			return field.ErrorList{field.Invalid(path, t.Value, "value must be empty when `operator` is 'Exists'")}
 		}
+	case corev1.TolerationOpLt, corev1.TolerationOpGt: // rejected, although the error lists them as supported
+		return field.ErrorList{field.NotSupported(path, t.Operator, []corev1.TolerationOperator{
+			corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt,
+		})}
 	default:
 		return fieldcheck.OneOf(path, t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists)
 	}

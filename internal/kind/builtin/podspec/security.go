@@ -144,11 +144,25 @@ func validateUserNamespace(s *podScope, path *field.Path) (errs field.ErrorList)
 	}
 	refuse := func(name string, shares bool) {
 		if shares {
-			errs = append(errs, field.Forbidden(path.Child(name), "when `pod.Spec.HostUsers` is false"))
+			errs = append(errs, field.Forbidden(path.Child(name), "when `hostUsers` is false"))
 		}
 	}
 	refuse("hostNetwork", s.spec.HostNetwork)
 	refuse("HostPID", s.spec.HostPID)
 	refuse("HostIPC", s.spec.HostIPC)
+	if s.old != nil && s.old.HostUsers != nil && !*s.old.HostUsers && hasDevices(s.old) {
+		return errs // stored under older, weaker rules
+	}
+	eachContainer(s.spec, path, func(c *corev1.Container, at *field.Path) {
+		if len(c.VolumeDevices) > 0 {
+			errs = append(errs, field.Forbidden(at.Child("volumeDevices"), "when `hostUsers` is false"))
+		}
+	})
 	return errs
+}
+
+// hasDevices reports whether a container has block devices.
+func hasDevices(spec *corev1.PodSpec) (has bool) {
+	eachContainer(spec, nil, func(c *corev1.Container, _ *field.Path) { has = has || len(c.VolumeDevices) > 0 })
+	return has
 }

@@ -56,6 +56,12 @@ func TestPodSpecRules(t *testing.T) {
 		{"a pod for Windows has no users of Linux", "validateWindows", `os: {name: windows}`,
 			`securityContext: {runAsUser: 1}`,
 			`spec.containers[0].securityContext.runAsUser: Forbidden: cannot be set for a windows pod`},
+		{"an overriding host name is not that of the host", "validatePodHostName",
+			`{hostnameOverride: "-", hostNetwork: true, setHostnameAsFQDN: true, serviceAccountName: "-"}`, ``,
+			`[spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is true, ` +
+				`spec.hostnameOverride: Forbidden: may not be specified when hostNetwork is true, ` +
+				`spec.hostnameOverride: Invalid value: "-": ` + subdomainError + `, ` +
+				`spec.serviceAccountName: Invalid value: "-": ` + subdomainError + `]`},
 		{"an overriding host name is short", "API reference, PodSpec.hostnameOverride",
 			`hostnameOverride: ` + strings.Repeat("a.", 32) + "a", ``,
 			`spec.hostnameOverride: Too long: may not be more than 64 bytes`},
@@ -76,6 +82,10 @@ func TestSchedulingRules(t *testing.T) {
 			`spec.tolerations[0].effect: Unsupported value: "Maybe": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`},
 		{"an operator of a toleration is known", "ValidateTolerations", `tolerations: [{key: k, operator: Like}]`, ``,
 			`spec.tolerations[0].operator: Unsupported value: "Like": supported values: "Equal", "Exists"`},
+		{"taints are not compared as numbers", "ValidateTolerations",
+			`tolerations: [{key: k, operator: Gt, value: "1"}, {key: k, operator: Lt, value: x}]`, ``,
+			`[spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt", ` +
+				`spec.tolerations[1].operator: Unsupported value: "Lt": supported values: "Equal", "Exists", "Lt", "Gt"]`},
 		{"node affinity has terms", "ValidateNodeSelector, pods.json[20]",
 			`affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}`, ``,
 			`spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term`},
@@ -153,7 +163,11 @@ func TestSecurityRules(t *testing.T) {
 			`spec.securityContext.fsGroupChangePolicy: Unsupported value: "Never": supported values: "Always", "OnRootMismatch"`},
 		{"users of a pod's own are in no network of the host", "validateHostUsers",
 			`{hostUsers: false, hostNetwork: true}`, ``,
-			"spec.hostNetwork: Forbidden: when `pod.Spec.HostUsers` is false"},
+			"spec.hostNetwork: Forbidden: when `hostUsers` is false"},
+		{"users of a pod's own use no block devices", "validateHostUsers",
+			`{hostUsers: false, volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}`,
+			`volumeDevices: [{name: v, devicePath: /d}]`,
+			"spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false"},
 		{"a user of Windows is one", "validateWindowsSecurityContextOptions",
 			`securityContext: {windowsOptions: {runAsUserName: "a\\b\\c"}}`, ``,
 			`spec.securityContext.windowsOptions.runAsUserName: Invalid value: "a\\b\\c": runAsUserName cannot contain more than one backslash`},

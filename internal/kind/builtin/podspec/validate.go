@@ -135,6 +135,7 @@ func validatePodSpec(s *podScope, path *field.Path) (errs field.ErrorList) {
 	errs = append(errs, validateSpread(s, path.Child("topologySpreadConstraints"))...)
 	errs = append(errs, validateHostProcess(spec, path)...)
 	errs = append(errs, validateUserNamespace(s, path)...)
+	errs = append(errs, validateHostnameOverride(spec, path)...)
 	errs = append(errs, validatePodNames(s, path)...)
 	errs = append(errs, validateTolerations(spec.Tolerations, path.Child("tolerations"))...)
 	errs = append(errs, validateHostAliases(spec.HostAliases, path.Child("hostAliases"))...)
@@ -143,7 +144,8 @@ func validatePodSpec(s *podScope, path *field.Path) (errs field.ErrorList) {
 		overhead := corev1.ResourceRequirements{Limits: spec.Overhead}
 		errs = append(errs, validateResources(&overhead, containerResourceName, nil, path.Child("overhead"))...)
 	}
-	return append(errs, validateOS(spec, path)...)
+	errs = append(errs, validateOS(spec, path)...)
+	return append(errs, validateFileKeyVolumes(s, path)...)
 }
 
 // validatePodNames validates the names in a pod spec: its service account, node, and host names.
@@ -165,7 +167,7 @@ func validatePodNames(s *podScope, path *field.Path) (errs field.ErrorList) {
 	if spec.Subdomain != "" {
 		errs = append(errs, fieldcheck.LabelName(path.Child("subdomain"), spec.Subdomain)...)
 	}
-	return append(errs, validateHostnameOverride(spec, path)...)
+	return errs
 }
 
 // maxHostname is the maximum length of a host name on Linux.
@@ -177,17 +179,16 @@ func validateHostnameOverride(spec *corev1.PodSpec, path *field.Path) (errs fiel
 		return nil
 	}
 	at, name := path.Child("hostnameOverride"), *spec.HostnameOverride
-	errs = append(errs, fieldcheck.Subdomain(at, name)...)
+	if spec.SetHostnameAsFQDN != nil && *spec.SetHostnameAsFQDN {
+		errs = append(errs, field.Forbidden(at, "may not be specified when setHostnameAsFQDN is true"))
+	}
+	if spec.HostNetwork {
+		errs = append(errs, field.Forbidden(at, "may not be specified when hostNetwork is true"))
+	}
 	if len(name) > maxHostname {
 		errs = append(errs, field.TooLong(at, name, maxHostname))
 	}
-	if spec.HostNetwork {
-		errs = append(errs, field.Forbidden(at, "may not be specified when `hostNetwork` is true"))
-	}
-	if spec.SetHostnameAsFQDN != nil && *spec.SetHostnameAsFQDN {
-		errs = append(errs, field.Forbidden(at, "may not be specified when `setHostnameAsFQDN` is true"))
-	}
-	return errs
+	return append(errs, fieldcheck.Subdomain(at, name)...)
 }
 
 // validatePriority validates the names of classes; admission checks whether they exist.
@@ -197,10 +198,6 @@ func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 	}
 	if spec.RuntimeClassName != nil {
 		errs = append(errs, fieldcheck.ObjectName(path.Child("runtimeClassName"), *spec.RuntimeClassName, false)...)
-	}
-	if g := spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		errs = append(errs, fieldcheck.ObjectName(path.Child("schedulingGroup", "podGroupName"), *g.PodGroupName,
-			false)...)
 	}
 	if p := spec.PreemptionPolicy; p != nil {
 		errs = append(errs, fieldcheck.Choice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority,

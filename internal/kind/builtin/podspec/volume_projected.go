@@ -122,7 +122,7 @@ func (v *projection) trustBundle(b *corev1.ClusterTrustBundleProjection, path *f
 		}
 	case b.SignerName != nil:
 		v.add(fieldcheck.Required(path.Child("signerName"), *b.SignerName, "must be a valid signer name")...)
-		v.add(validateSignerName(*b.SignerName, path.Child("signerName"))...)
+		v.add(fieldcheck.SignerName(path.Child("signerName"), *b.SignerName)...)
 		v.add(metavalidation.ValidateLabelSelector(b.LabelSelector, metavalidation.LabelSelectorValidationOptions{},
 			path.Child("labelSelector"))...)
 	default:
@@ -152,20 +152,15 @@ const (
 	longestKubernetesCertificate = 24 * 60 * 60
 )
 
-// isKubernetesSigner reports whether a signer is in the domain kubernetes.io.
-func isKubernetesSigner(name string) bool {
-	domain, _, _ := strings.Cut(name, "/")
-	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io")
-}
-
 // certificate validates a PodCertificateProjection (API reference).
 func (v *projection) certificate(c *corev1.PodCertificateProjection, path *field.Path) {
-	v.add(validateSignerName(c.SignerName, path.Child("signerName"))...)
-	v.add(fieldcheck.Choice(path.Child("keyType"), c.KeyType, "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519",
-		"RSA3072", "RSA4096")...)
+	v.add(fieldcheck.SignerName(path.Child("signerName"), c.SignerName)...)
+	v.add(fieldcheck.UserAnnotations(path.Child("userAnnotations"), c.UserAnnotations)...)
+	v.add(fieldcheck.OneOf(path.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521",
+		"ED25519")...)
 	if s := c.MaxExpirationSeconds; s != nil {
 		longest := int32(longestCertificate)
-		if isKubernetesSigner(c.SignerName) {
+		if fieldcheck.IsKubernetesSigner(c.SignerName) {
 			longest = longestKubernetesCertificate
 		}
 		if *s < shortestCertificate {
@@ -188,20 +183,6 @@ func (v *projection) certificate(c *corev1.PodCertificateProjection, path *field
 func (v *projection) file(name string, path *field.Path) {
 	v.add(fieldcheck.FilePath(path, name)...)
 	v.addPath(name, name)
-}
-
-// validateSignerName validates a signer name of the form domain/path.
-func validateSignerName(name string, path *field.Path) (errs field.ErrorList) {
-	domain, rest, ok := strings.Cut(name, "/")
-	switch {
-	case name == "":
-		return field.ErrorList{field.Required(path, "")}
-	case !ok || strings.Contains(rest, "/"):
-		return field.ErrorList{field.Invalid(path, name,
-			"must be a fully qualified domain and path of the form 'example.com/signer-name'")}
-	}
-	errs = append(errs, fieldcheck.Invalid(path, domain, validation.IsDNS1123Subdomain(domain))...)
-	return append(errs, fieldcheck.Invalid(path, rest, validation.IsDNS1123Subdomain(rest))...)
 }
 
 // validateTokenVolumes applies to pods: a token volume requires a service account.

@@ -94,7 +94,16 @@ func TestProjectedVolumeRules(t *testing.T) {
 			`spec.volumes[0].projected.sources[0].clusterTrustBundle: Required value: either name or signerName must be specified`},
 		{"a certificate's key is of a known type", "API reference, PodCertificateProjection",
 			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: DSA, keyPath: k}}]}}]`, ``,
-			`spec.volumes[0].projected.sources[0].podCertificate.keyType: Unsupported value: "DSA": supported values: "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096"`},
+			`spec.volumes[0].projected.sources[0].podCertificate.keyType: Unsupported value: "DSA": supported values: "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"`},
+		{"a certificate has a signer and annotations with domains", "validateProjectionSources",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a/b, keyType: RSA, keyPath: k, userAnnotations: {x: z}}}]}}]`, ``,
+			`[spec.volumes[0].projected.sources[0].podCertificate.signerName: Invalid value: "a": should be a domain with at least two segments separated by dots, ` +
+				`spec.volumes[0].projected.sources[0].podCertificate.userAnnotations: Invalid value: "x": must be a domain-prefixed key (such as "acme.io/foo"), ` +
+				`spec.volumes[0].projected.sources[0].podCertificate.keyType: Unsupported value: "RSA": supported values: "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"]`},
+		{"a certificate's key has a type", "validateProjectionSources",
+			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyPath: ../k}}]}}]`, ``,
+			`[spec.volumes[0].projected.sources[0].podCertificate.keyType: Unsupported value: "": supported values: "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", ` +
+				`spec.volumes[0].projected.sources[0].podCertificate.keyPath: Invalid value: "../k": must not contain '..']`},
 		{"a certificate lives an hour", "API reference, PodCertificateProjection",
 			`volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a.b/c, keyType: ED25519, keyPath: k, maxExpirationSeconds: 3599}}]}}]`, ``,
 			`spec.volumes[0].projected.sources[0].podCertificate.maxExpirationSeconds: Invalid value: 3599: if provided, maxExpirationSeconds must be >= 3600`},

@@ -27,6 +27,17 @@ func Warnings(pod, old *corev1.Pod) []string {
 	return append(warnings, specWarnings(nil, &pod.Spec, &pod.ObjectMeta)...)
 }
 
+// EarlyWarnings warns about annotations of a new pod that Prepare replaces by fields. As in Kubernetes, these warnings
+// are sent even if the pod is invalid.
+func EarlyWarnings(pod *corev1.Pod) []string {
+	w := &warner{}
+	at := field.NewPath("metadata", "annotations")
+	eachAppArmorAnnotation(pod, func(_ *corev1.Container, key string, _ *corev1.AppArmorProfile) {
+		w.add(at.Key(key), "%s", useAppArmorProfile)
+	})
+	return w.warnings
+}
+
 // StatusWarnings warns about addresses that are not in canonical form.
 func StatusWarnings(pod *corev1.Pod) (warnings []string) {
 	path := field.NewPath("status")
@@ -153,6 +164,8 @@ var deprecatedAnnotations = []struct{ key, message string }{
 	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 }
 
+const useAppArmorProfile = `deprecated since v1.30; use the "appArmorProfile" field instead`
+
 const seccompAnnotation = `non-functional in v1.27+; use the "seccompProfile" field instead`
 
 func (w *warner) annotations() {
@@ -177,11 +190,11 @@ func (w *warner) profileAnnotations(c *corev1.Container, at *field.Path) {
 	if _, ok := w.meta.Annotations[key]; ok && (c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil) {
 		w.add(at.Key(key), "%s", seccompAnnotation)
 	}
-	inField := w.spec.SecurityContext != nil && w.spec.SecurityContext.AppArmorProfile != nil ||
-		c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
-	key = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
-	if _, ok := w.meta.Annotations[key]; ok && !inField {
-		w.add(at.Key(key), `deprecated since v1.30; use the "appArmorProfile" field instead`)
+	if w.at == nil {
+		return // EarlyWarnings returns those of a pod
+	}
+	if key, _, ok := appArmorAnnotation(w.meta.Annotations, w.spec, c); ok {
+		w.add(at.Key(key), "%s", useAppArmorProfile)
 	}
 }
 

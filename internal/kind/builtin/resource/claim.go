@@ -24,7 +24,8 @@ func resourceClaimKind(cache *object.Cache) kind.Kind {
 		Kind: "ResourceClaim", Plural: "resourceclaims", Singular: "resourceclaim",
 		Namespaced: true,
 		Endpoints:  endpoints(), Subresources: statusSubresource(),
-		ValidateIn: validateClaimAccess,
+		ValidateIn:     validateClaimAccess,
+		ReturnsDeleted: true,
 	}, kind.Rules[*resourcev1.ResourceClaim]{
 		Default:  defaultClaim,
 		Prepare:  prepareClaim,

@@ -23,9 +23,10 @@ import (
 func resourceClaimTemplateKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ResourceClaimTemplate", Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate",
-		Namespaced: true,
-		Endpoints:  endpoints(),
-		ValidateIn: validateTemplateAccess,
+		Namespaced:     true,
+		Endpoints:      endpoints(),
+		ValidateIn:     validateTemplateAccess,
+		ReturnsDeleted: true,
 	}, kind.Rules[*resourcev1.ResourceClaimTemplate]{
 		Default: func(t *resourcev1.ResourceClaimTemplate) { defaultRequests(t.Spec.Spec.Devices.Requests) },
 		Prepare: func(t, _ *resourcev1.ResourceClaimTemplate, _ string) {

@@ -19,8 +19,9 @@ import (
 func deviceClassKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
-		Generation: true,
-		Endpoints:  endpoints(),
+		Generation:     true,
+		ReturnsDeleted: true,
+		Endpoints:      endpoints(),
 	}, kind.Rules[*resourcev1.DeviceClass]{
 		Validate: func(c, old *resourcev1.DeviceClass, _ string) field.ErrorList {
 			return append(fieldcheck.Finalizers(c), checkDeviceClass(c, old).all()...)

@@ -24,10 +24,13 @@ func resourceSliceKind(cache *object.Cache) kind.Kind {
 		resourcev1.ResourceSliceSelectorDriver:   "",
 		resourcev1.ResourceSliceSelectorPoolName: "",
 	}
+	published[0].NoNamespaceSelector = true
+	published[0].UnsupportedField = "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %s"
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ResourceSlice", Plural: "resourceslices", Singular: "resourceslice",
-		Generation: true,
-		Endpoints:  published,
+		Generation:     true,
+		ReturnsDeleted: true,
+		Endpoints:      published,
 	}, kind.Rules[*resourcev1.ResourceSlice]{
 		Default: defaultSlice,
 		Prepare: func(s, _ *resourcev1.ResourceSlice, _ string) { dropFromSlice(&s.Spec) },

@@ -53,6 +53,14 @@ func priorityClassKind(cache *object.Cache) kind.Kind {
 		Kind: "PriorityClass", Plural: "priorityclasses", Singular: "priorityclass", ShortNames: []string{"pc"},
 		Endpoints:  []kind.Endpoint{{Group: schedulingv1.GroupName, Version: "v1"}},
 		Generation: true,
+		Undeletable: func(name string) string {
+			for _, s := range SystemClasses() {
+				if s.Name == name {
+					return "this is a system priority class and cannot be deleted"
+				}
+			}
+			return ""
+		},
 	}, kind.Rules[*schedulingv1.PriorityClass]{
 		Default:  defaultPriorityClass,
 		Validate: fieldcheck.WithFinalizers(validatePriorityClass),

@@ -1,9 +1,10 @@
-package certificates
+package fieldcheck
 
 import (
 	"fmt"
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -17,8 +18,8 @@ const (
 	maxParsed = 64 << 10
 )
 
-// validateSignerName validates the name of a signer, such as example.com/namespace.name.
-func validateSignerName(path *field.Path, name string) (errs field.ErrorList) {
+// SignerName validates the name of a signer, such as example.com/namespace.name.
+func SignerName(path *field.Path, name string) (errs field.ErrorList) {
 	tooLong := field.TooLong(path, "", maxSignerName)
 	switch {
 	case name == "":
@@ -33,20 +34,20 @@ func validateSignerName(path *field.Path, name string) (errs field.ErrorList) {
 	if len(domain) > maxDomain {
 		errs = append(errs, field.TooLong(path, "", maxDomain))
 	}
-	errs = append(errs, validateLabels(path, domain, validation.IsDNS1123Label)...)
+	errs = append(errs, signerLabels(path, domain, validation.IsDNS1123Label)...)
 	if !strings.Contains(domain, ".") {
 		errs = append(errs, field.Invalid(path, domain,
 			"should be a domain with at least two segments separated by dots"))
 	}
-	errs = append(errs, validateLabels(path, rest, validation.IsDNS1123Subdomain)...)
+	errs = append(errs, signerLabels(path, rest, validation.IsDNS1123Subdomain)...)
 	if len(name) > maxSignerName {
 		errs = append(errs, tooLong)
 	}
 	return errs
 }
 
-// validateLabels reports the first invalid label of a part of a signer name.
-func validateLabels(path *field.Path, part string, problems func(string) []string) (errs field.ErrorList) {
+// signerLabels reports the first invalid label of a part of a signer name.
+func signerLabels(path *field.Path, part string, problems func(string) []string) (errs field.ErrorList) {
 	for label := range strings.SplitSeq(part, ".") {
 		for _, p := range problems(label) {
 			errs = append(errs, field.Invalid(path, part, fmt.Sprintf("validating label %q: %s", label, p)))
@@ -58,8 +59,19 @@ func validateLabels(path *field.Path, part string, problems func(string) []strin
 	return nil
 }
 
-// isKubernetesSigner reports whether a signer name is reserved for the Kubernetes project.
-func isKubernetesSigner(name string) bool {
+// IsKubernetesSigner reports whether a signer name is reserved for the Kubernetes project.
+func IsKubernetesSigner(name string) bool {
 	domain, _, _ := strings.Cut(name, "/")
 	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io")
+}
+
+// UserAnnotations validates the annotations of a certificate request, whose keys must have a domain.
+func UserAnnotations(path *field.Path, annotations map[string]string) (errs field.ErrorList) {
+	for _, key := range SortedKeys(annotations) {
+		errs = append(errs, validation.IsDomainPrefixedKey(path, strings.ToLower(key))...)
+	}
+	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
+		errs = append(errs, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
+	}
+	return errs
 }

@@ -1,10 +1,13 @@
-package certificates
+package fieldcheck_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/fieldcheck"
 )
 
 const (
@@ -33,15 +36,30 @@ func TestSignerNames(t *testing.T) {
 		"a.b/C.D":   {`s: Invalid value: "C.D": validating label "C": ` + subdomain},
 		long + "/a": {"s: Too long: may not be more than 253 bytes"},
 		"a.b/" + strings.Repeat(long+".", 3) + "a": {"s: Too long: may not be more than 571 bytes"},
-		"a.b/" + strings.Repeat("-.", maxParsed):   {"s: Too long: may not be more than 571 bytes"},
+		"a.b/" + strings.Repeat("-.", 64<<10):      {"s: Too long: may not be more than 571 bytes"},
 	} {
-		compare(t, validateSignerName(field.NewPath("s"), name), want)
+		var got []string
+		for _, err := range fieldcheck.SignerName(field.NewPath("s"), name) {
+			got = append(got, err.Error())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%.50s: %q, want %q", name, got, want)
+		}
 	}
 	for name, want := range map[string]bool{
 		"kubernetes.io/a": true, "b.kubernetes.io/a": true, "xkubernetes.io/a": false, "example.com/kubernetes.io": false,
 	} {
-		if isKubernetesSigner(name) != want {
-			t.Errorf("isKubernetesSigner(%q) is %t", name, !want)
+		if fieldcheck.IsKubernetesSigner(name) != want {
+			t.Errorf("IsKubernetesSigner(%q) is %t", name, !want)
 		}
+	}
+}
+
+func TestUserAnnotationsHaveDomains(t *testing.T) {
+	t.Parallel()
+	errs := fieldcheck.UserAnnotations(field.NewPath("a"), map[string]string{"b": "", "Example.com/c": ""})
+	if want := `a: Invalid value: "b": must be a domain-prefixed key (such as "acme.io/foo")`; len(errs) != 1 ||
+		errs[0].Error() != want {
+		t.Errorf("%v, want %s", errs, want)
 	}
 }
