@@ -55,16 +55,23 @@ func (c *legacyClaims) check(subject string) error {
 	return nil
 }
 
+var (
+	//lint:ignore ST1005 the text is Kubernetes'
+	errNoSecret = errors.New("Token has been invalidated")
+	//lint:ignore ST1005 the text is Kubernetes'
+	errOtherToken = errors.New("Token does not match server's copy")
+)
+
 // checkLegacy returns the user of a legacy token. It returns an error unless the Secret and the service account exist,
-// are not being deleted, and the Secret holds the token. It records the use of the token. The texts are Kubernetes'.
+// are not being deleted, and the Secret holds the token. It records the use of the token.
 func (a *Authenticator) checkLegacy(ctx context.Context, v *verified, token string, now time.Time) (*auth.User, error) {
 	found, err := a.lookup(ctx, secrets, v.Namespace, v.heldIn)
 	secret, ok := found.(*corev1.Secret)
 	switch {
 	case err != nil || !ok || secret.DeletionTimestamp != nil:
-		return nil, errors.New("Token has been invalidated")
+		return nil, errNoSecret
 	case subtle.ConstantTimeCompare(secret.Data[corev1.ServiceAccountTokenKey], []byte(token)) == 0:
-		return nil, errors.New("Token does not match server's copy")
+		return nil, errOtherToken
 	}
 	found, err = a.lookup(ctx, accounts, v.Namespace, v.Account.Name)
 	account, ok := found.(*corev1.ServiceAccount)
