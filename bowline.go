@@ -129,10 +129,11 @@ type Options struct {
 	// Forks read it again.
 	AdmissionConfig string
 	// API turns group versions and resources of built-in kinds on or off, in the syntax of kube-apiserver's option
-	// --runtime-config: policy/v1beta1=false, v1/podtemplates=false, api/beta=false. All are on by default. Clients,
-	// also in this process, do not find a resource that is off; its objects remain stored, also if their namespace is
-	// deleted meanwhile. Start fails for an unknown
-	// name, and if the server or one of the Controllers needs a resource that is off.
+	// --runtime-config: policy/v1beta1=false, v1/podtemplates=false, api/beta=false. All are on by default, except the
+	// versions that Kubernetes disables by default: resource.k8s.io/v1beta1=true turns one on. Clients, also in this
+	// process, do not find a resource that is off; its objects remain stored, also if their namespace is deleted
+	// meanwhile. Start fails for an unknown name, and if the server or one of the Controllers needs a resource that is
+	// off.
 	API []string
 	// Plugins are additional admission plugins. They run after the built-in ones, and before initializers, webhooks,
 	// admission policies and ResourceQuota. A plugin must return when its context ends: an in-process client may wait
@@ -433,6 +434,25 @@ func (p *Plane) Handler() http.Handler { return p.handler }
 func (p *Plane) RESTConfig() *rest.Config { return p.transport.As(asAdmin).RESTConfig() }
 
 func asAdmin(ctx context.Context) context.Context { return auth.WithUser(ctx, admin) }
+
+// As returns the configuration of a client-go client like RESTConfig, for another user: a member of groups and of
+// system:authenticated. Clients may do what roles grant to the user and its groups, and everything if one of these is
+// system:masters. They cannot become another user: the plane ignores their credentials, and their impersonation headers
+// need the right to impersonate. Without a name, only a bearer token authenticates requests. Each call returns a new
+// Config, which the caller may modify.
+func (p *Plane) As(name string, groups ...string) *rest.Config {
+	if name == "" {
+		return p.transport.RESTConfig()
+	}
+	user := auth.NewUser(name, groups...)
+	return p.transport.As(func(ctx context.Context) context.Context { return auth.WithUser(ctx, user) }).RESTConfig()
+}
+
+// AsServiceAccount returns the configuration of a client-go client like As, for a service account and the groups that
+// its tokens have. The ServiceAccount need not exist.
+func (p *Plane) AsServiceAccount(namespace, name string) *rest.Config {
+	return p.As(serviceaccount.UserName(namespace, name), serviceaccount.Groups(namespace)...)
+}
 
 // errNoKeys is returned by a plane that did not generate its certificates.
 var errNoKeys = errors.New("the plane did not generate certificates: set Options.Listen and leave Options.TLS nil")

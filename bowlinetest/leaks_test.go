@@ -50,6 +50,42 @@ func TestOpenWatchesAreReported(t *testing.T) {
 	})
 }
 
+func TestOpenWatchesOfUsersAreReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, of := range []func(*bowlinetest.Plane) *rest.Config{
+			func(p *bowlinetest.Plane) *rest.Config { return p.As("root", "system:masters") },
+			func(p *bowlinetest.Plane) *rest.Config {
+				p.Apply(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: watcher}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: watcher}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: watcher}
+subjects: [{kind: ServiceAccount, namespace: default, name: watcher}]
+`)
+				return p.AsServiceAccount("default", "watcher")
+			},
+		} {
+			var open watch.Interface
+			mustFail(t, func(t testing.TB) {
+				maps := kubernetes.NewForConfigOrDie(of(bowlinetest.Start(t))).CoreV1().ConfigMaps("default")
+				var err error
+				if open, err = maps.Watch(context.Background(), metav1.ListOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}, "a watch is still open: /api/v1/namespaces/default/configmaps by", "leaks_test.go:")
+			if open != nil {
+				open.Stop()
+			}
+		}
+	})
+}
+
 func TestLeakedGoroutinesAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -120,3 +120,19 @@ func (p *Plane) RESTConfig() *rest.Config {
 	config.Wrap(p.watches.wrap)
 	return config
 }
+
+// As returns the configuration of a client-go client in this process like RESTConfig, for another user: a member of
+// groups and of system:authenticated. Clients may do what roles grant to the user and its groups.
+func (p *Plane) As(user string, groups ...string) *rest.Config {
+	config := p.Plane.As(user, groups...)
+	config.Wrap(p.watches.wrap)
+	return config
+}
+
+// AsServiceAccount returns the configuration of a client-go client like As, for a service account and its groups, so
+// that a test runs a controller with the roles that it has in a cluster. The ServiceAccount need not exist.
+func (p *Plane) AsServiceAccount(namespace, name string) *rest.Config {
+	config := p.Plane.AsServiceAccount(namespace, name)
+	config.Wrap(p.watches.wrap)
+	return config
+}

@@ -101,6 +101,40 @@ func TestGreetingRecordsEvent(t *testing.T) {
 	}, bowlinetest.Types(addToScheme, nil), bowlinetest.Manage(add))
 }
 
+func TestUsersMayDoWhatRolesGrant(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [example.com], resources: [greetings], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: readers}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: devs}
+- {kind: ServiceAccount, namespace: default, name: dashboard}
+`)
+		for _, config := range []*rest.Config{p.As("jane", "devs"), p.AsServiceAccount("default", "dashboard")} {
+			c, err := client.New(config, client.Types(addToScheme))
+			if err != nil {
+				t.Fatal(err)
+			}
+			greetings := client.For[*Greeting](c)
+			if _, err := greetings.List(t.Context(), "default", metav1.ListOptions{}); err != nil {
+				t.Errorf("reading: %v", err)
+			}
+			hello := &Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}}
+			if _, err := greetings.Create(t.Context(), hello, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+				t.Errorf("writing: got %v, want Forbidden", err)
+			}
+		}
+	}, bowlinetest.Types(addToScheme, nil))
+}
+
 func TestUsersNeedPermission(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Types(addToScheme, nil), bowlinetest.Socket())

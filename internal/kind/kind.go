@@ -287,7 +287,8 @@ type Endpoint struct {
 	UnsupportedField string
 	// Deprecated is a warning that is added to every response of the endpoint; empty for none.
 	Deprecated string
-	// Unserved marks a version in which objects may be stored but which serves no requests.
+	// Unserved marks a version in which objects may be stored but which serves no requests. An endpoint that a built-in
+	// kind marks is off by default, and a setting turns it on: see builtin.APIs.
 	Unserved bool
 	// Orphans makes a delete that sets no propagation policy orphan the object's dependents, as old API
 	// versions do. OrphanWarning is added to the response to such a delete; empty for none.

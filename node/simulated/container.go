@@ -16,7 +16,7 @@ const killedCode = 137
 type container struct {
 	id       string
 	restarts int32
-	// blocked is set while the container cannot start because its annotations are invalid. runs is the time at which it
+	// blocked is set while the container cannot start because of Stages.invalid. runs is the time at which it
 	// is pulled and started.
 	blocked bool
 	runs    time.Time

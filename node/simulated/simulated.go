@@ -25,6 +25,9 @@
 // not exist: those of registries whose name begins with invalid. or ends with .invalid, and those with the tag 404,
 // nonexistent or non-existent. If a pod that waits gets another image, that is pulled at once.
 //
+// A container whose volume mounts have a subPathExpr that is an absolute path, contains "..", or uses a variable without
+// a value waits as CreateContainerConfigError, as on real nodes, until an update of the pod corrects it.
+//
 // A resize of a pod applies at once if its node has room, and is deferred otherwise; the resize policy RestartContainer
 // restarts the container. An ephemeral container, as of kubectl debug, runs until its pod ends if its command is not
 // simple. Only annotations with its name apply to it.

@@ -31,7 +31,7 @@ type Stages struct {
 	// Stop is the time that the container takes to exit when it is stopped. It is killed at the end of its grace
 	// period.
 	Stop time.Duration
-	// invalid is the error of an invalid annotation of the pod. The container then does not start.
+	// invalid is the error of an invalid annotation of the pod, or of a subPathExpr. The container then does not start.
 	invalid error
 	// image is the container's image, and missing why it cannot be pulled, empty if it can. never means that the pod
 	// does not allow it to be pulled.
@@ -123,7 +123,9 @@ func (s Stages) annotated(pod *corev1.Pod, c *corev1.Container, general bool, al
 	annotations.number("exit-code", &s.ExitCode)
 	annotations.number("crashes", &s.Times)
 	s.setImage(c, all, &annotations)
-	s.invalid = annotations.err
+	if s.invalid = annotations.err; s.invalid == nil {
+		s.invalid = checkSubPaths(pod, c)
+	}
 	return s
 }
 

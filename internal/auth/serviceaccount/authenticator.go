@@ -253,7 +253,7 @@ func few(audiences []string) []string {
 
 // userOf returns the user that a token identifies.
 func userOf(v *verified) *auth.User {
-	user := auth.NewUser(userName(v.Namespace, v.Account.Name), Groups(v.Namespace)...)
+	user := auth.NewUser(UserName(v.Namespace, v.Account.Name), Groups(v.Namespace)...)
 	user.UID = string(v.Account.UID)
 	user.Extra = map[string][]string{}
 	set := func(key, value string) {

@@ -56,7 +56,7 @@ type kubernetesClaims struct {
 func claims(s Subject, v Validity) (jwt.Claims, privateClaims) {
 	registered := jwt.Claims{
 		Issuer:    IssuerURL,
-		Subject:   userName(s.Namespace, s.Account.Name),
+		Subject:   UserName(s.Namespace, s.Account.Name),
 		Audience:  v.Audiences,
 		ID:        uuid.NewString(),
 		IssuedAt:  jwt.NewNumericDate(v.From),
@@ -76,7 +76,8 @@ func claims(s Subject, v Validity) (jwt.Claims, privateClaims) {
 // the namespace appended.
 const accountsGroup = "system:serviceaccounts"
 
-func userName(namespace, name string) string { return auth.AccountPrefix + namespace + ":" + name }
+// UserName returns the user name of a service account.
+func UserName(namespace, name string) string { return auth.AccountPrefix + namespace + ":" + name }
 
 // ParseUserName returns the service account that a user name is of. ok is false for the names of other users.
 func ParseUserName(name string) (namespace, account string, ok bool) {

@@ -85,6 +85,6 @@ func (i *Issuer) Issue(s Subject, v Validity) (string, error) {
 // account exists and the Secret holds it.
 func (i *Issuer) IssueLegacy(namespace string, account Reference, secret string) (string, error) {
 	private := legacyClaims{Namespace: namespace, Account: account.Name, UID: account.UID, Secret: secret}
-	registered := jwt.Claims{Issuer: LegacyIssuer, Subject: userName(namespace, account.Name)}
+	registered := jwt.Claims{Issuer: LegacyIssuer, Subject: UserName(namespace, account.Name)}
 	return jwt.Signed(i.signer).Claims(private).Claims(registered).Serialize()
 }

@@ -17,7 +17,7 @@ import (
 
 // APIs selects the group versions and resources of the built-in kinds that a server serves. A resource that is off is
 // in no discovery or OpenAPI document, and its paths are not found. Its objects remain stored, and are served again
-// when the resource is on, or in another version of it that is on. The zero value selects all.
+// when the resource is on, or in another version of it that is on. The zero value selects all that are on by default.
 type APIs struct {
 	settings map[string]bool // by stage, GROUP/VERSION or GROUP/VERSION/RESOURCE; the core group's name is empty
 }
@@ -48,8 +48,8 @@ var required = []struct {
 // KEY=false. The key is GROUP/VERSION, GROUP/VERSION/RESOURCE, or one of api/all, api/ga, api/beta and api/alpha. The
 // core group has no name and no slash: v1 and v1/pods. A resource has precedence over its version, a version over
 // api/ga, api/beta and api/alpha, and these over api/all; of two entries with one key, the last decides. A version or
-// resource without a value is on. ParseAPIs returns an *UnknownAPIError for a group, version or resource that no
-// built-in kind has.
+// resource without a value is on. Without an entry, the versions that Kubernetes disables by default are off, and all
+// others are on. ParseAPIs returns an *UnknownAPIError for a group, version or resource that no built-in kind has.
 func ParseAPIs(list []string) (APIs, error) {
 	a := APIs{map[string]bool{}}
 	for _, entry := range list {
@@ -156,7 +156,8 @@ func (a APIs) checkKnown() error {
 	return nil
 }
 
-// builtinResources returns the sorted resources of each GROUP/VERSION. That of the core group begins with a slash.
+// builtinResources returns the sorted resources of each GROUP/VERSION, including those that are off by default. That of
+// the core group begins with a slash.
 func builtinResources() map[string][]string {
 	resources := map[string][]string{}
 	for _, k := range Kinds(object.NewCache(0)) {
@@ -185,7 +186,22 @@ func versionsOf(known map[string][]string, group string) (versions []string) {
 // shown returns a key of APIs.settings as users write it: the core group has no slash.
 func shown(key string) string { return strings.TrimPrefix(key, "/") }
 
+// OptionalResources returns the sorted GROUP/VERSION/RESOURCE of the built-in kinds that are off by default.
+func OptionalResources() []string {
+	var resources []string
+	for _, k := range Kinds(object.NewCache(0)) {
+		for _, e := range k.Info().Endpoints {
+			if e.Unserved {
+				resources = append(resources, shown(resourceKey(e.GroupVersion().WithResource(k.Info().Plural))))
+			}
+		}
+	}
+	slices.Sort(resources)
+	return resources
+}
+
 // GroupVersions returns the sorted group versions of the built-in kinds, in the form of the apiVersion field.
+// They include the group versions of OptionalResources.
 func GroupVersions() []string {
 	var versions []string
 	for version := range builtinResources() {
@@ -195,20 +211,26 @@ func GroupVersions() []string {
 	return versions
 }
 
-// Serves reports whether a resource of a built-in kind is on.
+// Serves reports whether a resource of a built-in kind is on, unless a setting is needed to turn it on.
 func (a APIs) Serves(gvr schema.GroupVersionResource) bool {
+	on, set := a.setting(gvr)
+	return on || !set
+}
+
+// setting returns the setting with the highest precedence for a resource. set is false if there is none.
+func (a APIs) setting(gvr schema.GroupVersionResource) (on, set bool) {
 	version := gvr.Group + "/" + gvr.Version
 	for _, key := range []string{version + "/" + gvr.Resource, version} {
 		if on, set := a.settings[key]; set {
-			return on
+			return on, true
 		}
 	}
 	for _, s := range stages {
 		if on, set := a.settings[s.name]; set && s.matches.MatchString(gvr.Version) {
-			return on
+			return on, true
 		}
 	}
-	return true
+	return false, false
 }
 
 // CheckAPIs returns an error if ParseAPIs rejects a list, or Check what it selects.
@@ -254,7 +276,8 @@ func resourceKey(gvr schema.GroupVersionResource) string {
 	return gvr.Group + "/" + gvr.Version + "/" + gvr.Resource
 }
 
-// Kinds returns all built-in kinds, as the function Kinds does, with the endpoints that are off marked as unserved.
+// Kinds returns all built-in kinds, as the function Kinds does, with exactly the endpoints that are off marked as
+// unserved.
 func (a APIs) Kinds(cache *object.Cache) []kind.Kind {
 	kinds := Kinds(cache)
 	for _, k := range kinds {
@@ -263,7 +286,9 @@ func (a APIs) Kinds(cache *object.Cache) []kind.Kind {
 		info.Endpoints = slices.Clone(info.Endpoints)
 		for i := range info.Endpoints {
 			e := &info.Endpoints[i]
-			e.Unserved = e.Unserved || !a.Serves(e.GroupVersion().WithResource(info.Plural))
+			if on, set := a.setting(e.GroupVersion().WithResource(info.Plural)); set {
+				e.Unserved = !on
+			}
 		}
 	}
 	return kinds

@@ -2,10 +2,13 @@ package builtin_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/deprecation"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/kind/builtin"
@@ -28,6 +31,8 @@ func gvr(t *testing.T, text string) schema.GroupVersionResource {
 func TestAPIsServe(t *testing.T) {
 	t.Parallel()
 	const hpaV1, hpaV2 = "autoscaling/v1/horizontalpodautoscalers", "autoscaling/v2/horizontalpodautoscalers"
+	const claims, oldClaims = "resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1beta1/resourceclaims"
+	const candidates = "coordination.k8s.io/v1beta1/leasecandidates"
 	const oldBudgets, budgets = "policy/v1beta1/poddisruptionbudgets", "policy/v1/poddisruptionbudgets"
 	for list, want := range map[string]struct{ on, off []string }{
 		"":                     {on: []string{hpaV1, hpaV2, oldBudgets, "v1/pods"}},
@@ -54,7 +59,13 @@ func TestAPIsServe(t *testing.T) {
 			off: []string{"apps/v1/statefulsets"}},
 		"apps/v1/deployments=false,apps/v1=true": {on: []string{"apps/v1/statefulsets"},
 			off: []string{"apps/v1/deployments"}},
-		"v1/events=false": {on: []string{"events.k8s.io/v1/events"}, off: []string{"v1/events"}},
+		"resource.k8s.io/v1beta1=false":        {on: []string{claims}, off: []string{oldClaims, "resource.k8s.io/v1beta2/resourceclaims"}},
+		"resource.k8s.io/v1beta1":              {on: []string{claims, oldClaims}, off: []string{"resource.k8s.io/v1beta2/resourceclaims"}},
+		"api/beta=true":                        {on: []string{claims, oldClaims, candidates}, off: []string{"coordination.k8s.io/v1alpha2/leasecandidates"}},
+		"api/all=true":                         {on: []string{candidates, "coordination.k8s.io/v1alpha2/leasecandidates"}},
+		oldClaims + "=true":                    {on: []string{oldClaims}, off: []string{"resource.k8s.io/v1beta1/deviceclasses"}},
+		"admissionregistration.k8s.io/v1beta1": {on: []string{"admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies"}},
+		"v1/events=false":                      {on: []string{"events.k8s.io/v1/events"}, off: []string{"v1/events"}},
 	} {
 		apis, err := builtin.ParseAPIs(strings.Split(list, ","))
 		if err != nil {
@@ -69,7 +80,8 @@ func TestAPIsServe(t *testing.T) {
 			}
 			for _, resource := range resources {
 				_, found := registry.Find(gvr(t, resource))
-				if found != on || apis.Serves(gvr(t, resource)) != on {
+				optional := slices.Contains(builtin.OptionalResources(), resource)
+				if found != on || !optional && apis.Serves(gvr(t, resource)) != on {
 					t.Errorf("%q: %s is served: %t, want %t", list, resource, found, on)
 				}
 				if group := gvr(t, resource).Group; group == "policy" || group == "autoscaling" {
@@ -77,6 +89,52 @@ func TestAPIsServe(t *testing.T) {
 						t.Errorf("%q: objects of %s cannot be read", list, resource)
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestOptionalResources checks that the versions that Kubernetes 1.37 disables by default are off, and that their
+// warnings are Kubernetes'.
+func TestOptionalResources(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies",
+		"admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings",
+		"certificates.k8s.io/v1beta1/clustertrustbundles",
+		"coordination.k8s.io/v1alpha2/leasecandidates",
+		"coordination.k8s.io/v1beta1/leasecandidates",
+		"resource.k8s.io/v1beta1/deviceclasses",
+		"resource.k8s.io/v1beta1/resourceclaims",
+		"resource.k8s.io/v1beta1/resourceclaimtemplates",
+		"resource.k8s.io/v1beta1/resourceslices",
+		"resource.k8s.io/v1beta2/deviceclasses",
+		"resource.k8s.io/v1beta2/devicetaintrules",
+		"resource.k8s.io/v1beta2/resourceclaims",
+		"resource.k8s.io/v1beta2/resourceclaimtemplates",
+		"resource.k8s.io/v1beta2/resourceslices",
+		"storagemigration.k8s.io/v1beta1/storageversionmigrations",
+	}
+	if got := builtin.OptionalResources(); !slices.Equal(got, want) {
+		t.Errorf("off by default are %v, want %v", got, want)
+	}
+	for _, k := range builtin.Kinds(object.NewCache(0)) {
+		for _, e := range k.Info().Endpoints {
+			if !e.Unserved {
+				continue
+			}
+			gvk := e.GroupVersion().WithKind(k.Info().Kind)
+			obj, err := scheme.Scheme.New(gvk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+			warning := ""
+			if deprecation.IsDeprecated(obj, 1, 37) {
+				warning = deprecation.WarningMessage(obj)
+			}
+			if e.Deprecated != warning {
+				t.Errorf("the warning of %v is %q, want %q", gvk, e.Deprecated, warning)
 			}
 		}
 	}

@@ -38,8 +38,13 @@ func OneOf(flag, value string, values []string) error {
 
 // CompleteFlag registers values for the shell completion of a flag. The flag must be defined.
 func CompleteFlag(cmd *cobra.Command, flag string, values []string) {
+	CompleteFlagFunc(cmd, flag, func() []string { return values })
+}
+
+// CompleteFlagFunc does the same as CompleteFlag, with values that are computed only for a completion.
+func CompleteFlagFunc(cmd *cobra.Command, flag string, values func() []string) {
 	complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return values, cobra.ShellCompDirectiveNoFileComp
+		return values(), cobra.ShellCompDirectiveNoFileComp
 	}
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // the flag is not defined

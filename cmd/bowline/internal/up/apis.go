@@ -1,6 +1,9 @@
 package up
 
 import (
+	"slices"
+	"strings"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -34,11 +37,16 @@ func partNeeds(controllers serve.Selection, nodes bool) map[string][]schema.Grou
 	return needs
 }
 
-// offVersions returns the values of --api that turn one group version off.
-func offVersions() []string {
-	versions := builtin.GroupVersions()
-	for i := range versions {
-		versions[i] += "=false"
+// apiValues returns the values of --api that turn one group version off, or one with resources on that are off by
+// default.
+func apiValues() []string {
+	values := builtin.GroupVersions()
+	for i := range values {
+		values[i] += "=false"
 	}
-	return versions
+	for _, resource := range builtin.OptionalResources() {
+		version := resource[:strings.LastIndexByte(resource, '/')]
+		values = append(values, version+"=true")
+	}
+	return slices.Compact(values)
 }

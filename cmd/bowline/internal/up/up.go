@@ -111,6 +111,9 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the default contro
   # networking.k8s.io/v1, autoscaling/v2 and so on.
   bowline up --api api/beta=false,autoscaling/v1=false
 
+  # Turn a version on that Kubernetes disables by default.
+  bowline up --api resource.k8s.io/v1beta1=true
+
   # Simulate the nodes node-0, node-1 and node-2, whose pods change their
   # status without running.
   bowline up --nodes 3
@@ -173,8 +176,9 @@ func (f *upFlags) add(cmd *cobra.Command) {
 			"--admission-control-config-file; EventRateLimit and ImagePolicyWebhook need it")
 	set.StringSliceVar(&f.api, "api", nil,
 		"`list` of APIs to turn on or off, in the syntax of kube-apiserver's --runtime-config: GROUP/VERSION=false, "+
-			"GROUP/VERSION/RESOURCE=false, v1/RESOURCE=false, api/beta=false; all are on by default, and objects of "+
-			"those that are off remain stored; repeatable")
+			"GROUP/VERSION/RESOURCE=false, v1/RESOURCE=false, api/beta=false; all are on by default, except versions "+
+			"that Kubernetes disables by default, such as resource.k8s.io/v1beta1; objects of those that are off remain "+
+			"stored; repeatable")
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"apply the manifests in a `file` of up to 256 MiB, folder or standard input (-); repeatable; folders are read "+
 			"recursively, except testdata")
@@ -202,7 +206,7 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	cli.CompleteFlag(cmd, "network-provider", networkProviders)
 	cli.CompleteFlag(cmd, "log-format", logFormats)
 	cli.CompleteFlag(cmd, "admission", bowline.AdmissionPlugins())
-	cli.CompleteFlag(cmd, "api", offVersions())
+	cli.CompleteFlagFunc(cmd, "api", apiValues)
 	cli.CompleteFlag(cmd, "controllers",
 		append(append(serve.KnownControllers(), serve.ExampleControllers...), serve.AllControllers))
 }

@@ -23,6 +23,16 @@ func policyInfo(name, plural string) kind.Info {
 	}
 }
 
+// mutatingInfo returns the data of a kind for mutating policies. Its endpoint v1beta1, with the JSON, protobuf and
+// defaults of v1, is off by default.
+func mutatingInfo(name, plural string) kind.Info {
+	info := policyInfo(name, plural)
+	info.Endpoints = append(info.Endpoints, kind.Endpoint{Group: admissionv1.GroupName, Version: "v1beta1",
+		Unserved: true, Deprecated: legacy + " " + name + " is deprecated in v1.37+, unavailable in v1.40+; use " +
+			hub + " " + name})
+	return info
+}
+
 // policyView refers to the parts of a policy that both kinds have.
 type policyView struct {
 	params     *admissionv1.ParamKind

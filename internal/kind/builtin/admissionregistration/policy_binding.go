@@ -35,7 +35,7 @@ func validatingBindingKind(cache *object.Cache) kind.Kind {
 
 // mutatingBindingKind returns the kind that puts a mutating policy into effect.
 func mutatingBindingKind(cache *object.Cache) kind.Kind {
-	info := policyInfo("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
+	info := mutatingInfo("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
 	return kind.NewTyped(cache, info, kind.Rules[*mutatingBinding]{
 		Default:  func(b *mutatingBinding) { defaultMatch(b.Spec.MatchResources) },
 		Validate: validateMutatingBinding,

@@ -16,7 +16,7 @@ type mutatingPolicy = admissionv1.MutatingAdmissionPolicy
 
 // mutatingPolicyKind returns the kind of policies that change objects before they are written.
 func mutatingPolicyKind(cache *object.Cache) kind.Kind {
-	info := policyInfo("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
+	info := mutatingInfo("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
 	return kind.NewTyped(cache, info, kind.Rules[*mutatingPolicy]{
 		Default: func(p *mutatingPolicy) {
 			setDefault(&p.Spec.FailurePolicy, admissionv1.Fail)

@@ -20,7 +20,7 @@ import (
 func trustBundleKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ClusterTrustBundle", Plural: "clustertrustbundles", Singular: "clustertrustbundle",
-		Endpoints:         endpoint("spec.signerName"),
+		Endpoints:         trustBundleEndpoints(),
 		ConditionalUpdate: true,
 		// The valid names depend on the signer: see validateTrustBundle.
 		ValidName: anyName,
@@ -41,6 +41,16 @@ func trustBundleKind(cache *object.Cache) kind.Kind {
 			return []any{b.Name, b.Spec.SignerName}
 		},
 	})
+}
+
+// trustBundleEndpoints returns v1 and, off by default, v1beta1, whose JSON and protobuf are the same.
+func trustBundleEndpoints() []kind.Endpoint {
+	served := endpoint("spec.signerName")
+	beta := served[0]
+	beta.Version, beta.Unserved = "v1beta1", true
+	beta.Deprecated = "certificates.k8s.io/v1beta1 ClusterTrustBundle is deprecated in v1.37+, unavailable in v1.40+; " +
+		"use certificates.k8s.io/v1 ClusterTrustBundle"
+	return append(served, beta)
 }
 
 func validateTrustBundle(b, old *trustBundle, _ string) (errs field.ErrorList) {

@@ -1,6 +1,7 @@
 // Package coordination defines the kinds of the coordination.k8s.io group: leases, which programs use for
-// leader election. Validation follows Kubernetes 1.36 (pkg/apis/coordination/validation). Package
-// internal/kind/builtin registers the kinds; no other package uses this one.
+// leader election, and lease candidates, which are off by default. Validation follows Kubernetes 1.37
+// (pkg/apis/coordination/validation). Package internal/kind/builtin registers the kinds; no other package uses
+// this one.
 package coordination
 
 import (
@@ -15,7 +16,7 @@ import (
 
 // Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
-	return []kind.Kind{leaseKind(cache)}
+	return []kind.Kind{leaseKind(cache), candidateKind(cache)}
 }
 
 func leaseKind(cache *object.Cache) kind.Kind {

@@ -23,7 +23,7 @@ func resourceClaimKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ResourceClaim", Plural: "resourceclaims", Singular: "resourceclaim",
 		Namespaced: true,
-		Endpoints:  endpoints(), Subresources: statusSubresource(),
+		Endpoints:  endpoints("ResourceClaim"), Subresources: statusSubresource(),
 		ValidateIn:     validateClaimAccess,
 		ReturnsDeleted: true,
 	}, kind.Rules[*resourcev1.ResourceClaim]{
@@ -39,6 +39,7 @@ func resourceClaimKind(cache *object.Cache) kind.Kind {
 		Row: func(c *resourcev1.ResourceClaim, now time.Time) []any {
 			return []any{c.Name, claimState(c), kind.Age(c.CreationTimestamp.Time, now)}
 		},
+		Versions: claimVersions(),
 	})
 }
 

@@ -24,7 +24,7 @@ func resourceClaimTemplateKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ResourceClaimTemplate", Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate",
 		Namespaced:     true,
-		Endpoints:      endpoints(),
+		Endpoints:      endpoints("ResourceClaimTemplate"),
 		ValidateIn:     validateTemplateAccess,
 		ReturnsDeleted: true,
 	}, kind.Rules[*resourcev1.ResourceClaimTemplate]{
@@ -37,6 +37,7 @@ func resourceClaimTemplateKind(cache *object.Cache) kind.Kind {
 		Row: func(t *resourcev1.ResourceClaimTemplate, now time.Time) []any {
 			return []any{t.Name, kind.Age(t.CreationTimestamp.Time, now)}
 		},
+		Versions: claimTemplateVersions(),
 	})
 }
 

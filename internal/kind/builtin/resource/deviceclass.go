@@ -21,7 +21,7 @@ func deviceClassKind(cache *object.Cache) kind.Kind {
 		Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
 		Generation:     true,
 		ReturnsDeleted: true,
-		Endpoints:      endpoints(),
+		Endpoints:      endpoints("DeviceClass"),
 	}, kind.Rules[*resourcev1.DeviceClass]{
 		Validate: func(c, old *resourcev1.DeviceClass, _ string) field.ErrorList {
 			return append(fieldcheck.Finalizers(c), checkDeviceClass(c, old).all()...)

@@ -19,7 +19,11 @@ func deviceTaintRuleKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "DeviceTaintRule", Plural: "devicetaintrules", Singular: "devicetaintrule",
 		Generation: true, ConditionalUpdate: true,
-		Endpoints: endpoints(), Subresources: statusSubresource(),
+		Endpoints: []kind.Endpoint{
+			{Group: resourcev1.GroupName, Version: "v1"},
+			{Group: resourcev1.GroupName, Version: "v1beta2", Unserved: true}, // deprecated in v1.39
+		},
+		Subresources: statusSubresource(),
 	}, kind.Rules[*resourcev1.DeviceTaintRule]{
 		Default:  func(r *resourcev1.DeviceTaintRule) { defaultTaint(&r.Spec.Taint) },
 		Prepare:  prepareTaintRule,

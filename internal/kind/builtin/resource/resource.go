@@ -15,6 +15,8 @@ package resource
 
 import (
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/api/resource/v1beta1"
+	"k8s.io/api/resource/v1beta2"
 
 	"github.com/bowline-dev/bowline/internal/kind"
 	"github.com/bowline-dev/bowline/internal/object"
@@ -32,9 +34,16 @@ func Kinds(cache *object.Cache) []kind.Kind {
 	}
 }
 
-// endpoints returns the endpoint of every kind: v1. Kubernetes disables other versions by default.
-func endpoints() []kind.Endpoint {
-	return []kind.Endpoint{{Group: resourcev1.GroupName, Version: "v1"}}
+// endpoints returns the endpoints of a kind: v1 and, off by default, v1beta2 and v1beta1. JSON and protobuf of v1beta2
+// are those of v1; v1beta1.go converts objects of v1beta1.
+func endpoints(name string) []kind.Endpoint {
+	return []kind.Endpoint{
+		{Group: resourcev1.GroupName, Version: "v1"},
+		{Group: resourcev1.GroupName, Version: v1beta2.SchemeGroupVersion.Version, Unserved: true,
+			Deprecated: "resource.k8s.io/v1beta2 " + name + " is deprecated in v1.36+, unavailable in v1.39+"},
+		{Group: resourcev1.GroupName, Version: v1beta1.SchemeGroupVersion.Version, Unserved: true,
+			Deprecated: legacy + " " + name + " is deprecated in v1.35+, unavailable in v1.38+"},
+	}
 }
 
 // statusSubresource returns the status of a kind. A write of the status changes no metadata: see restoreMetadata.

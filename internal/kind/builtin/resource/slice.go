@@ -18,14 +18,16 @@ import (
 // resourceSliceKind returns the kind of resource slices, with which drivers publish the devices of their pools.
 func resourceSliceKind(cache *object.Cache) kind.Kind {
 	docs := resourcev1.ResourceSliceSpec{}.SwaggerDoc()
-	published := endpoints()
-	published[0].Selectable = map[string]string{
+	published, selectable := endpoints("ResourceSlice"), map[string]string{
 		resourcev1.ResourceSliceSelectorNodeName: "",
 		resourcev1.ResourceSliceSelectorDriver:   "",
 		resourcev1.ResourceSliceSelectorPoolName: "",
 	}
-	published[0].NoNamespaceSelector = true
-	published[0].UnsupportedField = "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %s"
+	for i := range published {
+		e := &published[i]
+		e.Selectable, e.NoNamespaceSelector = selectable, true
+		e.UnsupportedField = "field label not supported for " + e.APIVersion() + ", Kind=ResourceSlice: %s"
+	}
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ResourceSlice", Plural: "resourceslices", Singular: "resourceslice",
 		Generation:     true,
@@ -56,6 +58,7 @@ func resourceSliceKind(cache *object.Cache) kind.Kind {
 			return []any{s.Name, ptr.Deref(s.Spec.NodeName, ""), s.Spec.Driver, s.Spec.Pool.Name,
 				kind.Age(s.CreationTimestamp.Time, now)}
 		},
+		Versions: sliceVersions(),
 	})
 }
 

@@ -29,6 +29,10 @@ func migrationKind(cache *object.Cache) kind.Kind {
 		ConditionalUpdate: true,
 		Endpoints: []kind.Endpoint{
 			{Group: storagemigrationv1.GroupName, Version: storagemigrationv1.SchemeGroupVersion.Version},
+			// Off by default. JSON and protobuf are the same in both versions.
+			{Group: storagemigrationv1.GroupName, Version: "v1beta1", Unserved: true,
+				Deprecated: "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.37+, " +
+					"unavailable in v1.40+; use storagemigration.k8s.io/v1 StorageVersionMigration"},
 		},
 		Subresources: []kind.Subresource{
 			{Name: "status", Verbs: []string{"get", "patch", "update"}, Preserves: []string{"metadata"}},
